@@ -359,7 +359,9 @@ class WindowReporter(Reporter[S]):
         return self.make(
             stream, rule, LIKELY,
             "{asker_member} asked for the same {count:message} of {sender_member} "
-            "{requests:time} and no copy " + came + ".",
+            "{requests:time} "
+            + ("before a copy" if pending.answered else "and no copy")
+            + f" {came}.",
             seqnos=list(pending.ranges), mark=pending.first,
             evidence=[(pending.first, "the first request"), (pending.last, "the last request")],
             facts={

@@ -39,6 +39,7 @@ class Unanswered:
     first: Mark
     last: Mark
     requests: int = 1  # endless from ENDLESS_REQUESTS on (V7)
+    answered: bool = False  # a copy came in the end
 
 
 class PassingModel:
@@ -131,6 +132,7 @@ class PassingModel:
             return
         for member, pending in list(self._pending.items()):
             if any(first < part[1] and part[0] < stop for first, stop in pending.ranges):
+                pending.answered = True
                 self._end_pending(member)
         askers = [
             member

@@ -22,7 +22,7 @@ from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, Ends
-from seqaudit.replay.jgroups.evidence import Beginning, Stamps
+from seqaudit.replay.jgroups.evidence import Beginning, Life, Stamps
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.members import Members, View
 from seqaudit.replay.jgroups.unicast.acks import AtOnce
@@ -79,7 +79,7 @@ class UnicastEngine:
         self.last: Mark | None = None
         self.left: Mark | None = None  # when this member was told that it may go
         self._known_views: dict[tuple[str, int], View] = {}
-        self._last_own: dict[str, Mark] = {}  # of members here
+        self._lives: dict[str, Life] = {}  # of members here
         self.stamps: dict[str, Stamps] = {}  # of members here: their ACKs and SEND_FIRST_SEQNO
         self._joined: set[str] = set()  # members here that joined while they were captured
         self._began: Mark | None = None
@@ -133,7 +133,7 @@ class UnicastEngine:
         if self.ends is not None:
             self.ends.saw(event)
         if self.members.is_local(event.source):
-            self._last_own[event.source] = last
+            self._life(event.source).spoke(last)
             if event.stamp is not None:
                 self.stamps_of(event.source).saw(event.stamp, event.first_mark())
         if kind is Kind.DATA:
@@ -158,8 +158,9 @@ class UnicastEngine:
             if pair.receiving is not None:
                 pair.receiving.finish(self.last.at_ns, self._last_own_ns(pair.receiver))
             if pair.sending is not None:
-                if pair.sender in self._last_own:
-                    pair.sending.alive(self._last_own[pair.sender])
+                own = self._life(pair.sender).last
+                if own is not None:
+                    pair.sending.alive(own)
                 pair.sending.finish(self.last)
         for pair, stream in self.streams():
             if stream.received is not None:
@@ -179,8 +180,14 @@ class UnicastEngine:
                 if stream.received is not None and stream.received.left_out:
                     self.ends.hidden[stream.key] = stream.received.left_out
 
+    def _life(self, member: str) -> Life:
+        found = self._lives.get(member)
+        if found is None:
+            found = self._lives[member] = Life(self._elapsed)
+        return found
+
     def _last_own_ns(self, member: str) -> int:
-        own = self._last_own.get(member)
+        own = self._life(member).last
         return 0 if own is None else own.at_ns
 
     def _settle(self, stream: Stream, received: Arrivals) -> None:
@@ -338,7 +345,7 @@ class UnicastEngine:
             pair = self.pairs[sender, receiver] = Pair(sender, receiver)
             if self.vantage.kind == MEMBER:
                 if self.members.is_local(sender):
-                    pair.sending = self._sender(event)
+                    pair.sending = self._sender(event, sender)
                 elif self.members.is_local(receiver):
                     pair.receiving = self._receiver(event)
         return pair
@@ -366,7 +373,7 @@ class UnicastEngine:
     def _release(self) -> Release:
         return Release.of(self.members.versions.get(self.members.local or ""))
 
-    def _sender(self, event: Event) -> SenderMachine:
+    def _sender(self, event: Event, member: str) -> SenderMachine:
         given = self.parameters
         return SenderMachine(
             tick_ns=given.value("xmit_interval_ms") * MS,
@@ -378,6 +385,7 @@ class UnicastEngine:
             proof_ns=given.value("block_proof_ms") * MS,
             expiry_ns=self._timeouts(event.system)[0],
             elapsed=self._elapsed,
+            life=self._life(member),
         )
 
     def _timeouts(self, system: str) -> tuple[int, int]:

@@ -119,9 +119,10 @@ UNICAST: Final[tuple[Rule, ...]] = (
     warning(
         "UC014", "send-first-seqno-unanswered",
         "A SEND_FIRST_SEQNO was not answered although the sender had unacknowledged messages.",
-        "At the sender: accepted by its timestamp, window not empty, and no message with first = 1 "
-        "within a second. At the receiver: another one had to be sent with no first message in "
-        "between; whether the request or the answer was lost cannot be told there.",
+        "At the sender: accepted by its timestamp, window not empty, the sender goes on for more "
+        "than a second, and no message with first = 1 comes to the end. At the receiver: another "
+        "one had to be sent with no first message in between; whether the request or the answer "
+        "was lost cannot be told there.",
         "Look at the path, and whether the sender is alive.",
         "jgroups.md 4.3, 6"),
     warning(
@@ -249,7 +250,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
     warning(
         "UC031", "unicast-request-unanswered",
         "A sender that had the messages did not answer a request for them.",
-        "At the sender: an xmit-request for unacknowledged messages and no copy within a second.",
+        "At the sender: an xmit-request for unacknowledged messages, the sender goes on for more "
+        "than a second, and no copy comes to the end of the connection or capture.",
         "Look at the sending process.",
         "jgroups.md 4.3"),
     info(

@@ -31,7 +31,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import in_order, sent_later
+from seqaudit.replay.jgroups.evidence import Life, in_order, sent_later
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.repeats import Repeats
 from seqaudit.replay.jgroups.unicast.memory import Memory
@@ -49,7 +49,7 @@ RECENT_STAMPS: Final = 64
 MAX_ASKED: Final = 1_000
 #: An ACK that was captured this shortly before may not have been read by the sender (P4).
 RACE_NS: Final = 20_000_000
-#: The sender answers requests and SEND_FIRST_SEQNO at once; after this it has not.
+#: The sender answers requests and SEND_FIRST_SEQNO at once; after this it is late.
 ANSWER_NS: Final = 1_000_000_000
 
 REQUESTED: Final = "requested"
@@ -116,6 +116,8 @@ class SendEntry:
         self.tail: Tail | None = None
         self.asked: deque[tuple[Mark, RangeSet]] = deque(maxlen=MAX_ASKED)
         self.syncs: deque[tuple[Mark, int]] = deque(maxlen=MAX_ASKED)  # not answered: when, acked+1
+        self.late: deque[tuple[Mark, RangeSet]] = deque(maxlen=MAX_ASKED)  # asked, not yet answered
+        self.late_syncs: deque[tuple[Mark, int]] = deque(maxlen=MAX_ASKED)
         self.stale: Stale | None = None
         self.answered: int | None = None  # the last answer to a SEND_FIRST_SEQNO
         self.synced: Mark | None = None  # a SEND_FIRST_SEQNO that the highest message answers too
@@ -177,7 +179,7 @@ class SenderMachine:
 
     def __init__(
         self, *, tick_ns: int, sync_ns: int, rules: str, timestamps: bool, capacity: int | None,
-        unicast4: bool, proof_ns: int, expiry_ns: int, elapsed: Elapsed,
+        unicast4: bool, proof_ns: int, expiry_ns: int, elapsed: Elapsed, life: Life,
     ) -> None:  # fmt: skip
         self.entry: SendEntry | None = None
         self.facts: dict[str, SenderFacts] = {}
@@ -192,6 +194,7 @@ class SenderMachine:
         self._proof_ns = proof_ns
         self._expiry_ns = expiry_ns
         self._elapsed = elapsed
+        self._life = life
         self._last_sync: Mark | None = None
         self._view_without: Mark | None = None
         self._alive: Mark | None = None
@@ -230,7 +233,7 @@ class SenderMachine:
         for first, stop in fresh:
             if first <= entry.acked and entry.last_ack is None:
                 entry.acked = first - 1  # what was taken for acknowledged was only not captured
-                if event.flags & Flag.FIRST and entry.syncs:
+                if event.flags & Flag.FIRST:
                     self._answers_sync(entry, facts, (first, stop), mark)
             if facts.window is not None:
                 facts.window.sent(first, stop, mark, end)
@@ -355,7 +358,8 @@ class SenderMachine:
             return  # A12
         if entry.tail is not None:
             entry.tail.asked = entry.tail.asked or mark
-        self._check_time(entry, mark)
+        if self._life.last is not None:  # one that is paused or dead has missed nothing since
+            self._check_time(entry, self._life.last)
         kept = RangeSet()
         purged: list[Range] = []
         for first, stop in event.ranges():
@@ -382,6 +386,7 @@ class SenderMachine:
                 facts.silent_from_ns = self._last_sign_ns(entry) + self.silence_ns
                 facts.last_tail = entry.tail
             self._end_tail(entry, facts, None)
+            self._settle(entry, facts)
             entry.stream.idle_since(entry.last_send, self._expiry_ns, None)
         for facts in self.facts.values():
             facts.purged.finish()
@@ -448,6 +453,7 @@ class SenderMachine:
         if entry.acked < entry.sent and facts.silent_ns is None:
             facts.removed_with_unacked = (mark, RangeSet([(entry.acked + 1, entry.sent + 1)]))
         self._end_tail(entry, facts, None)
+        self._settle(entry, facts)
         self.entry = None
 
     def _resent(self, entry: SendEntry, facts: SenderFacts, part: Range, event: Event) -> None:
@@ -459,17 +465,18 @@ class SenderMachine:
                 facts.stale_rightly.add(*piece, mark)
         facts.unanswered.came(*part)
         facts.purged.came(*part)
-        if first_flag and entry.syncs and self._answers_sync(entry, facts, part, mark):
+        if first_flag and self._answers_sync(entry, facts, part, mark):
             stream.resent(SYNC_ANSWER, 1)
             return
         rest = RangeSet([part])
-        for _, asked in entry.asked:
+        for _, asked in (*entry.late, *entry.asked):
             for piece in list(rest):
                 for answered in asked.remove(*piece):
                     rest.remove(*answered)
                     stream.resent(REQUESTED, answered[1] - answered[0])
-        while entry.asked and not entry.asked[0][1]:
-            entry.asked.popleft()
+        for waiting in (entry.late, entry.asked):
+            while waiting and not waiting[0][1]:
+                waiting.popleft()
         for first, stop in rest:
             if stop - first == 1 and first == entry.sent and self._answers_too(entry, mark):
                 stream.resent(SYNC_ANSWER, 1)
@@ -481,10 +488,10 @@ class SenderMachine:
                 stream.resent(UNEXPLAINED, stop - first)
 
     def _answers_sync(self, entry: SendEntry, facts: SenderFacts, part: Range, mark: Mark) -> bool:
-        at, expected = entry.syncs[0]
-        if mark.at_ns - at.at_ns > ANSWER_NS:
+        waiting = entry.late_syncs or entry.syncs
+        if not waiting:
             return False
-        entry.syncs.popleft()
+        at, expected = waiting.popleft()
         if entry.answered == part[0]:
             facts.answered_again.add(at)
         entry.answered = part[0]
@@ -523,12 +530,10 @@ class SenderMachine:
         """What was due by now and has not been sent (U9, A10, A13)."""
         facts = self.facts_of(entry.stream)
         while entry.syncs and now.at_ns - entry.syncs[0][0].at_ns > ANSWER_NS:
-            facts.syncs_unanswered.add(entry.syncs.popleft()[0])
+            entry.late_syncs.append(entry.syncs.popleft())
         while entry.asked and now.at_ns - entry.asked[0][0].at_ns > ANSWER_NS:
             mark, left = entry.asked.popleft()
-            for first, stop in left:
-                if first > entry.acked:
-                    facts.not_answered.add(first, stop, mark)
+            entry.late.append((mark, RangeSet(left.within(entry.acked + 1, entry.sent + 1))))
         since = entry.quiet_since
         if since is None or entry.acked >= entry.sent:
             return
@@ -537,6 +542,15 @@ class SenderMachine:
             if len(facts.late_resends) < MAX_LISTED:
                 facts.late_resends.append((since, now))
             entry.quiet_since = now
+
+    @staticmethod
+    def _settle(entry: SendEntry, facts: SenderFacts) -> None:
+        """What was late when the entry ended never came."""
+        for mark, _ in entry.late_syncs:
+            facts.syncs_unanswered.add(mark)
+        for mark, left in entry.late:
+            for part in left:
+                facts.not_answered.add(*part, mark)
 
     def _ignore(self, entry: SendEntry, facts: SenderFacts, event: Event) -> None:
         assert event.seqno is not None

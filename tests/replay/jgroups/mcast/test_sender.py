@@ -306,6 +306,8 @@ def test_the_same_request_five_times_without_a_copy_sent_is_proven_endless() -> 
     assert heard("A", *START, msg(2), *(asked * 5)).findings() == [("MC015", "likely", [[2, 2]])]
     answered = heard("A", *START, msg(2), *(asked * 4), msg(2), *asked)
     assert answered.findings() == []
+    paused = heard("A", *START, msg(2), *(asked * 5), msg(2))
+    assert paused.finding("MC015")["text"].endswith("before a copy was sent.")
 
 
 # -- the capacity: given, or learned -----------------------------------------------------------

@@ -215,6 +215,15 @@ def test_a_request_for_what_is_kept_that_stays_without_an_answer(answered: bool)
     assert ("UC031", "likely") not in heard(A, *story).findings() or not answered
 
 
+@pytest.mark.rule("unicast A13")
+def test_a_late_answer_is_an_answer_and_one_that_is_dead_owes_none() -> None:
+    story = [data(1), data(2, 5), TICK, ack(1, 1), request(2, 3)]
+    late = heard(A, *story, 2500, data(2, 3), ack(5, 2))
+    assert late.resends() == {"requested": 2}
+    assert late.findings("UC019") == []
+    assert heard(A, *story, 1200, request(2, 3), 1200, request(2, 3)).findings() == []
+
+
 @pytest.mark.rule("unicast A14")
 @pytest.mark.rule("unicast P5")
 def test_what_was_acknowledged_is_skipped_and_twice_in_a_row_it_is_a_purge() -> None:
