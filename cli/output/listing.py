@@ -7,9 +7,9 @@ explained below the first table that has them.
 """
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final, Literal, TypeVar
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -21,6 +21,9 @@ from seqaudit.cli.output.short_names import explained, short_names
 from seqaudit.cli.output.text import safe
 
 Cells = Sequence[str]
+T = TypeVar("T")
+#: A column, and what it has of a row.
+Field = tuple["Column", Callable[[T], str]]
 
 #: Between two columns.
 GAP: Final = 2
@@ -43,7 +46,7 @@ class Column:
     """
 
     header: str
-    align: Any = "left"
+    align: Literal["left", "right"] = "left"
     worth: int = 5
     keeps_end: bool = False
     whole: bool = False
@@ -138,6 +141,17 @@ class Listing:
         if self.columns[place].keeps_end:
             return "…" + text[len(text) - width + 1 :]
         return text[: width - 1] + "…"
+
+
+def listing(
+    title: str, rows: Sequence[T], limit: int, fields: "Sequence[Field[T] | bool]"
+) -> Listing:
+    """A table of ``limit`` rows, 0 for all, each cell beside its column; false: a column that
+    these rows do not need."""
+    kept = [field for field in fields if not isinstance(field, bool)]
+    shown = rows[:limit] if limit > 0 else rows
+    cells = [[cell(row) for _, cell in kept] for row in shown]
+    return Listing(title, [column for column, _ in kept], cells, len(rows) - len(shown))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The report as tables (replay/README.md 5, cli/README.md 2): values in, renderables out; nothing
 is printed here."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
 from rich.console import Group, RenderableType
@@ -15,12 +15,11 @@ from seqaudit.cli.output.cells import (
     frame,
     frames_of,
     hop_lane,
-    limited,
     sentence,
     seqno_ranges,
     without_day,
 )
-from seqaudit.cli.output.listing import Column, Listing
+from seqaudit.cli.output.listing import Column, Field, listing
 from seqaudit.cli.output.several import (
     GRAVITY,
     captures_by_worst,
@@ -36,14 +35,14 @@ from seqaudit.cli.output.times import TimeStyle, duration, time_formatter
 from seqaudit.cli.output.verdict import plural, verdict
 from seqaudit.replay.contract.capture_rows import CaptureRow, VantageRow
 from seqaudit.replay.contract.report_rows import (
+    BothEndsRow,
+    ConnectionRow,
     Directions,
-    JitterRow,
     PassageRow,
     Report,
     StateRow,
     StreamRow,
 )
-from seqaudit.replay.sequence.durations import Percentiles
 
 _NUMERIC: Final = "right"
 
@@ -189,52 +188,39 @@ def _lines(report: Report, limit: int) -> list[RenderableType]:
 
 def render_captures(report: Report, style: TimeStyle, limit: int) -> RenderableType:
     """What was read: frames by what became of them, times, vantage and why."""
-    captures = report["captures"]
-    columns = [
-        *_of_capture(report),
-        Column("file", worth=9, keeps_end=True),
-        Column("format", worth=1),
-        Column("frames", _NUMERIC, 8),
-        Column("decoded", _NUMERIC, 7),
-        Column("other", _NUMERIC, 3),
-        Column("malformed", _NUMERIC, 2),
-        Column("truncated", _NUMERIC, 3),
-        Column("undecodable", _NUMERIC, 3),
-        Column("drops", _NUMERIC, 2),
-        Column("first frame at", worth=4, whole=True),
-        Column("duration", _NUMERIC, 5),
-        Column("taken at", worth=8),
+    show_time = time_formatter("utc" if style == "relative" else style, None)
+    outcomes = {"decoded": 7, "other": 3, "malformed": 2, "truncated": 3, "undecodable": 3}
+
+    def frames_by(outcome: str) -> Callable[[CaptureRow], str]:
+        return lambda capture: count(cast(Mapping[str, int], capture["frames_by"])[outcome])
+
+    fields: Sequence[Field[CaptureRow] | bool] = [
+        _of_capture(report),
+        (Column("file", worth=9, keeps_end=True), capture_name),
+        (Column("format", worth=1), capture_format),
+        (Column("frames", _NUMERIC, 8), lambda capture: count(capture["frames"])),
+        *((Column(name, _NUMERIC, worth), frames_by(name)) for name, worth in outcomes.items()),
+        (Column("drops", _NUMERIC, 2), _drops),
+        (Column("first frame at", worth=4, whole=True), lambda row: show_time(row["first_ns"])),
+        (Column("duration", _NUMERIC, 5), _span),
+        (Column("taken at", worth=8), lambda capture: vantage_text(capture["vantage"])),
     ]
-    rows = [
-        [
-            *_of_capture(report, capture),
-            capture_name(capture),
-            capture_format(capture),
-            count(capture["frames"]),
-            *(
-                count(capture["frames_by"][outcome])
-                for outcome in ("decoded", "other", "malformed", "truncated", "undecodable")
-            ),
-            "-" if capture["drops"] is None else count(sum(capture["drops"].values())),
-            time_formatter("utc" if style == "relative" else style, None)(capture["first_ns"]),
-            _span(capture),
-            vantage_text(capture["vantage"]),
-        ]
-        for capture in captures
-    ]
-    shown, more = limited(rows, limit)
-    parts: list[RenderableType] = [Listing("Captures", columns, shown, more)]
-    if more:
+    table = listing("Captures", report["captures"], limit, fields)
+    parts: list[RenderableType] = [table]
+    if table.more:
         parts += [Text(captures_by_worst(report)), Text("")]
     parts += [Text(f"not read: {safe(entry['problem'])}") for entry in report["unreadable"]]
     return Group(*parts)
 
 
-def _of_capture(report: Report, row: Mapping[str, Any] | None = None) -> list[Any]:
-    """The column that says of which capture rows are, or a row's cell; none where there is one."""
-    if len(report["captures"]) == 1:
-        return []
-    return [Column("capture", _NUMERIC, 8)] if row is None else [count(row["capture"])]
+def _of_capture(report: Report) -> Field[Any] | bool:
+    """The column that says of which capture rows are; none where there is one."""
+    several = len(report["captures"]) != 1
+    return several and (Column("capture", _NUMERIC, 8), lambda row: count(row["capture"]))
+
+
+def _drops(capture: CaptureRow) -> str:
+    return "-" if capture["drops"] is None else count(sum(capture["drops"].values()))
 
 
 #: What is counted of a stream, and how long a narrow table keeps it.
@@ -261,118 +247,89 @@ def render_streams(report: Report, limit: int) -> RenderableType:
     subjects = any("subject" in stream for stream in streams)
     feeds = any("feed" in stream for stream in streams)
     jitter = any(stream.get("jitter_ns") for stream in streams)
-    columns = [
-        *_of_capture(report),
-        Column("system", worth=8),
-        Column("sender", worth=9),
-        Column("receiver", worth=9),
-        *([Column("source", worth=2), Column("key expression", worth=8)] if keyed else []),
-        *([Column("subject", worth=8, keeps_end=True)] if subjects else []),
-        *([Column("stream", worth=8, keeps_end=True)] if feeds else []),
-        Column("seqnos", _NUMERIC, 6),
-        *(Column(header, _NUMERIC, worth) for header, worth in STREAM_COUNTS.items()),
-        Column("recovery p50/max", _NUMERIC, 5),
-        *([Column("jitter mean/max", _NUMERIC, 3)] if jitter else []),
+    fields: Sequence[Field[StreamRow] | bool] = [
+        _of_capture(report),
+        (Column("system", worth=8), lambda row: row["system"]),
+        (Column("sender", worth=9), lambda row: row.get("sender_name") or "-"),
+        (Column("receiver", worth=9), lambda row: row.get("receiver_name") or _group(row)),
+        keyed and (Column("source", worth=2), lambda row: row.get("source") or "-"),
+        keyed and (Column("key expression", worth=8), _key),
+        subjects
+        and (Column("subject", worth=8, keeps_end=True), lambda r: r.get("subject") or "-"),
+        feeds and (Column("stream", worth=8, keeps_end=True), _of_feed),
+        (Column("seqnos", _NUMERIC, 6), _span_of_seqnos),
+        *((Column(name, _NUMERIC, worth), _counted(name)) for name, worth in STREAM_COUNTS.items()),
+        (Column("recovery p50/max", _NUMERIC, 5), _recovery),
+        jitter and (Column("jitter mean/max", _NUMERIC, 3), _jitter),
     ]
-    rows = [
-        [
-            *_of_capture(report, stream),
-            stream["system"],
-            stream.get("sender_name") or "-",
-            stream.get("receiver_name") or _group(stream),
-            *([stream.get("source") or "-"] if keyed else []),
-            *([stream.get("key") or hop_lane(stream) or "-"] if keyed else []),
-            *([stream.get("subject") or "-"] if subjects else []),
-            *([feed_stream(stream) if "feed" in stream else "-"] if feeds else []),
-            _span_of_seqnos(stream),
-            *(
-                count(stream.get(key))
-                for key in (
-                    "messages",
-                    "copies",
-                    "network_duplicates",
-                    "gaps",
-                    "reordered",
-                    "lost",
-                    "recovered",
-                    "unrecovered",
-                )
-            ),
-            _pair(stream.get("requests")),
-            _pair(stream.get("acks")),
-            _durations(stream.get("recovery_ns"), "p50"),
-            *([_durations(stream.get("jitter_ns"), "mean")] if jitter else []),
-        ]
-        for stream in streams
-    ]
-    shown, more = limited(rows, limit)
-    return Listing("Streams", columns, shown, more)
+    return listing("Streams", streams, limit, fields)
+
+
+def _key(stream: StreamRow) -> str:
+    return stream.get("key") or hop_lane(stream) or "-"
+
+
+def _subject(stream: StreamRow) -> str:
+    return stream.get("subject") or "-"
+
+
+def _of_feed(stream: StreamRow) -> str:
+    return feed_stream(stream) if "feed" in stream else "-"
+
+
+def _counted(header: str) -> Callable[[StreamRow], str]:
+    """What one of ``STREAM_COUNTS`` is of a stream."""
+    if header.endswith("sent/arrived"):
+        key: Literal["requests", "acks"] = "requests" if header[0] == "r" else "acks"
+        return lambda stream: _pair(stream.get(key))
+    name = "network_duplicates" if header == "duplicates" else header
+    return lambda stream: count(stream.get(name))
 
 
 def render_connections(report: Report, limit: int) -> RenderableType:
     """Every connection as its end at this capture went through it, and what was left unacked."""
-    columns = [
-        *_of_capture(report),
-        Column("sender", worth=9),
-        Column("receiver", worth=9),
-        Column("conn", _NUMERIC, 5),
-        Column("seen at", worth=3),
-        Column("states, from frame", worth=8, folds=True),
-        Column("highest sent", _NUMERIC, 2),
-        Column("highest acked", _NUMERIC, 2),
-        Column("unacked", _NUMERIC, 7),
+    fields: Sequence[Field[ConnectionRow] | bool] = [
+        _of_capture(report),
+        (Column("sender", worth=9), lambda row: row.get("sender_name") or "-"),
+        (Column("receiver", worth=9), lambda row: row.get("receiver_name") or "-"),
+        (Column("conn", _NUMERIC, 5), lambda row: count(row["conn_id"])),
+        (Column("seen at", worth=3), _seen_at),
+        (Column("states, from frame", worth=8, folds=True), lambda row: _states(row["states"])),
+        (Column("highest sent", _NUMERIC, 2), lambda row: count(row["highest_sent"])),
+        (Column("highest acked", _NUMERIC, 2), lambda row: count(row["highest_acked"])),
+        (Column("unacked", _NUMERIC, 7), lambda row: seqno_ranges(row["unacked_seqnos"])),
     ]
-    rows = [
-        [
-            *_of_capture(report, connection),
-            connection.get("sender_name") or "-",
-            connection.get("receiver_name") or "-",
-            count(connection["conn_id"]),
-            "neither end" if connection["end"] == "between" else f"its {connection['end']}",
-            _states(connection["states"]),
-            count(connection["highest_sent"]),
-            count(connection["highest_acked"]),
-            seqno_ranges(connection["unacked_seqnos"]) if connection["unacked_seqnos"] else "-",
-        ]
-        for connection in report["connections"]
-    ]
-    shown, more = limited(rows, limit)
-    return Listing("Connections", columns, shown, more)
+    return listing("Connections", report["connections"], limit, fields)
+
+
+def _seen_at(connection: ConnectionRow) -> str:
+    return "neither end" if connection["end"] == "between" else f"its {connection['end']}"
 
 
 def render_both_ends(report: Report, limit: int) -> RenderableType:
     """Streams whose sender's and whose receiver's captures are given: what the path lost, and
     resends of what was there."""
-    columns = [
-        Column("sender", worth=9),
-        Column("sender's capture", _NUMERIC, 4),
-        Column("receiver", worth=9),
-        Column("receiver's capture", _NUMERIC, 4),
-        Column("conn", _NUMERIC, 5),
-        Column("messages sent", _NUMERIC, 8),
-        Column("lost on the way", _NUMERIC, 9),
-        Column("ACKs lost", _NUMERIC, 6),
-        Column("requests lost", _NUMERIC, 6),
-        Column("resent", _NUMERIC, 7),
-        Column("of them after the arrival", _NUMERIC, 5),
-        Column("receiver's clock ahead by", worth=2, whole=True),
+    fields: Sequence[Field[BothEndsRow] | bool] = [
+        (Column("sender", worth=9), lambda met: met["sender_name"] or "-"),
+        (Column("sender's capture", _NUMERIC, 4), lambda met: count(met["sender_capture"])),
+        (Column("receiver", worth=9), lambda met: met["receiver_name"] or "-"),
+        (Column("receiver's capture", _NUMERIC, 4), lambda met: count(met["receiver_capture"])),
+        (Column("conn", _NUMERIC, 5), lambda met: count(met["conn_id"])),
+        (Column("messages sent", _NUMERIC, 8), lambda met: _passed(met["path"])[0]),
+        (Column("lost on the way", _NUMERIC, 9), lambda met: _passed(met["path"])[1]),
+        (Column("ACKs lost", _NUMERIC, 6), lambda met: _passed(met["path"])[2]),
+        (Column("requests lost", _NUMERIC, 6), lambda met: _passed(met["path"])[3]),
+        (Column("resent", _NUMERIC, 7), lambda met: count(met["copies_sent"])),
+        (
+            Column("of them after the arrival", _NUMERIC, 5),
+            lambda met: count(met["copies_sent_after_arrival"]),
+        ),
+        (
+            Column("receiver's clock ahead by", worth=2, whole=True),
+            lambda met: _between(met["clock_offset_ns"]),
+        ),
     ]
-    rows = [
-        [
-            met["sender_name"] or "-",
-            count(met["sender_capture"]),
-            met["receiver_name"] or "-",
-            count(met["receiver_capture"]),
-            count(met["conn_id"]),
-            *_passed(met["path"]),
-            count(met["copies_sent"]),
-            count(met["copies_sent_after_arrival"]),
-            _between(met["clock_offset_ns"]),
-        ]
-        for met in report["both_ends"]
-    ]
-    shown, more = limited(rows, limit)
-    return Listing("Both ends", columns, shown, more)
+    return listing("Both ends", report["both_ends"], limit, fields)
 
 
 def _passed(path: Sequence[PassageRow]) -> list[str]:
@@ -483,11 +440,18 @@ def _span_of_seqnos(stream: StreamRow) -> str:
     return without_day(f"{first} - {last}") if sign else f"{first}-{last}"
 
 
-def _durations(value: Percentiles | JitterRow | None, first: Literal["p50", "mean"]) -> str:
-    """``first`` and the maximum."""
-    if not value or value.get("max") is None:
+def _recovery(stream: StreamRow) -> str:
+    took = stream.get("recovery_ns")
+    if took is None or took["max"] is None:
         return "-"
-    return f"{duration(cast(int | None, value.get(first)))}/{duration(value['max'])}"
+    return f"{duration(took['p50'])}/{duration(took['max'])}"
+
+
+def _jitter(stream: StreamRow) -> str:
+    own = stream.get("jitter_ns")
+    if own is None or own["max"] is None:
+        return "-"
+    return f"{duration(own['mean'])}/{duration(own['max'])}"
 
 
 def _group(stream: StreamRow) -> str:

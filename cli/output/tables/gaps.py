@@ -1,5 +1,6 @@
 """The table of gaps (replay/README.md 5)."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from rich.console import RenderableType
@@ -10,13 +11,12 @@ from seqaudit.cli.output.cells import (
     frame,
     frames_of,
     gap_seqnos,
-    limited,
     sentence,
 )
-from seqaudit.cli.output.listing import Column, Listing
+from seqaudit.cli.output.listing import Column, Field, listing
 from seqaudit.cli.output.times import duration
 from seqaudit.cli.output.verdict import plural
-from seqaudit.replay.contract.report_rows import Report, StoryRow
+from seqaudit.replay.contract.report_rows import GapRow, Report, StoryRow
 
 _NUMERIC: Final = "right"
 
@@ -36,49 +36,29 @@ def render_gaps(report: Report, limit: int) -> RenderableType:
     numbered = "number" in gaps[0]
     systems = len({gap["system"] for gap in gaps}) > 1
     several = len(report["captures"]) > 1
-    columns = [
-        *([Column("gap", _NUMERIC, 9)] if numbered else []),
-        *([Column("capture", _NUMERIC, 7)] if several else []),
-        *([Column("system", worth=7)] if systems else []),
-        Column("sender", worth=9, keeps_end=any("feed" in stream for stream in report["streams"])),
-        Column("seqnos", _NUMERIC, 8),
-        Column("count", _NUMERIC, 5),
-        Column("outcome", worth=9),
-        Column("lost after frame", _NUMERIC, 3),
-        Column("revealed at frame", _NUMERIC, 7),
-        Column("by", worth=2),
-        Column("requested", _NUMERIC, 4),
-        Column("repaired", _NUMERIC, 6),
-        Column("delivered", _NUMERIC, 2),
-        Column("requested after", _NUMERIC, 1),
-        Column("repaired after", _NUMERIC, 2),
-        Column("delivered after", _NUMERIC, 5),
-        *([Column("where lost", worth=4)] if numbered else []),
+    fields: Sequence[Field[GapRow] | bool] = [
+        numbered and (Column("gap", _NUMERIC, 9), lambda gap: str(gap["number"])),
+        several and (Column("capture", _NUMERIC, 7), lambda gap: str(gap["capture"])),
+        systems and (Column("system", worth=7), lambda gap: gap["system"]),
+        (
+            Column("sender", worth=9, keeps_end=any("feed" in row for row in report["streams"])),
+            lambda gap: senders.get((gap["capture"], gap["stream"])) or gap["stream"] or "-",
+        ),
+        (Column("seqnos", _NUMERIC, 8), lambda gap: gap_seqnos(gap, short=True)),
+        (Column("count", _NUMERIC, 5), count_of),
+        (Column("outcome", worth=9), lambda gap: gap["outcome"]),
+        (Column("lost after frame", _NUMERIC, 3), lambda gap: frame(gap, "lost_after_frame")),
+        (Column("revealed at frame", _NUMERIC, 7), lambda gap: frame(gap, "revealed_frame")),
+        (Column("by", worth=2), lambda gap: gap.get("revealed_by") or "-"),
+        (Column("requested", _NUMERIC, 4), lambda gap: frame(gap, "requested_frame")),
+        (Column("repaired", _NUMERIC, 6), lambda gap: frame(gap, "repaired_frame")),
+        (Column("delivered", _NUMERIC, 2), lambda gap: frame(gap, "delivered_frame")),
+        (Column("requested after", _NUMERIC, 1), lambda gap: duration(gap["requested_after_ns"])),
+        (Column("repaired after", _NUMERIC, 2), lambda gap: duration(gap["repaired_after_ns"])),
+        (Column("delivered after", _NUMERIC, 5), lambda gap: duration(gap["delivered_after_ns"])),
+        numbered and (Column("where lost", worth=4), lambda gap: _where(gap["story"])),
     ]
-    rows = [
-        [
-            *([str(gap["number"])] if numbered else []),
-            *([str(gap["capture"])] if several else []),
-            *([gap["system"]] if systems else []),
-            senders.get((gap["capture"], gap["stream"])) or gap["stream"] or "-",
-            gap_seqnos(gap, short=True),
-            count_of(gap),
-            gap["outcome"],
-            frame(gap, "lost_after_frame"),
-            frame(gap, "revealed_frame"),
-            gap.get("revealed_by") or "-",
-            frame(gap, "requested_frame"),
-            frame(gap, "repaired_frame"),
-            frame(gap, "delivered_frame"),
-            duration(gap.get("requested_after_ns")),
-            duration(gap.get("repaired_after_ns")),
-            duration(gap.get("delivered_after_ns")),
-            *([_where(gap["story"])] if numbered else []),
-        ]
-        for gap in gaps
-    ]
-    shown, more = limited(rows, limit)
-    return Listing("Gaps", columns, shown, more)
+    return listing("Gaps", gaps, limit, fields)
 
 
 def _where(story: StoryRow) -> str:
