@@ -5,7 +5,7 @@ record before) and calls the kernels of ``decoders.capture.record_kernels`` on t
 """
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from seqaudit.decoders.capture import pcapng
 from seqaudit.decoders.capture import record_kernels as k
 from seqaudit.decoders.capture.sources import Window
-from seqaudit.decoders.kernels.loader import argument, data_argument, kernel
+from seqaudit.decoders.kernels.loader import Argument, Kernels, argument, data_argument, kernel
 
 Int64s = npt.NDArray[np.int64]
 Bytes = bytes | memoryview
@@ -45,6 +45,10 @@ COMPILE_FROM_CANDIDATES: Final = 200_000
 
 #: A capture of very many sections keeps the reports of so many interfaces and counts the others.
 MAX_REPORTED_INTERFACES: Final = 1000
+
+
+#: What a walker takes back; null: it has nothing to take back.
+Saved = tuple[Int64s, Int64s] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,7 @@ class Walker(Protocol):
     @property
     def comments(self) -> int: ...
     def walk(
-        self, window: Window, at: int, stop: int, frame: int, room: int, outputs: list[Any]
+        self, window: Window, at: int, stop: int, frame: int, room: int, outputs: list[Argument]
     ) -> tuple[int, int, int]: ...
     def control(self, window: Window, at: int, *, counting: bool) -> Step: ...
     def passed_over(self, window: Window, at: int) -> int: ...
@@ -144,8 +148,8 @@ class Walker(Protocol):
     def state(self) -> pcapng.State | None: ...
     def write_begin(self, begin: pcapng.State | None) -> str: ...
     def write_landing(self) -> str: ...
-    def save(self) -> Any: ...
-    def restore(self, saved: Any) -> None: ...
+    def save(self) -> Saved: ...
+    def restore(self, saved: Saved) -> None: ...
     def close(self) -> tuple[list[dict[str, object]], int]: ...
 
 
@@ -155,10 +159,10 @@ class _Chains:
     _setup: Int64s
     _table: Int64s
     _compile_it: bool
-    _kernels: Any
+    _kernels: Kernels
     _searched = 0
 
-    def _argument(self, array: Int64s) -> Any:
+    def _argument(self, array: Int64s) -> Argument:
         return argument(array, compile_it=self._compile_it)
 
     def find(self, window: Window, candidates: Int64s) -> tuple[int, int]:
@@ -233,7 +237,7 @@ class PcapWalker(_Chains):
         self._filled = 0
 
     def walk(
-        self, window: Window, at: int, stop: int, frame: int, room: int, outputs: list[Any]
+        self, window: Window, at: int, stop: int, frame: int, room: int, outputs: list[Argument]
     ) -> tuple[int, int, int]:
         self._fill(outputs, min(room, (window.length - at) // RECORD_HEADER_LEAST + 1))
         count, at, why = self._kernels.walk_pcap(
@@ -252,7 +256,7 @@ class PcapWalker(_Chains):
         )
         return int(count), int(at), int(why)
 
-    def _fill(self, outputs: list[Any], rows: int) -> None:
+    def _fill(self, outputs: list[Argument], rows: int) -> None:
         """Link, interface and status of the first ``rows``, which no walk changes."""
         if rows > self._filled:
             for column, value in ((5, self._header.link), (6, 0), (8, k.OK)):
@@ -323,7 +327,7 @@ class PcapWalker(_Chains):
     def save(self) -> None:
         return None
 
-    def restore(self, saved: None) -> None:
+    def restore(self, saved: Saved) -> None:
         """A pcap carries nothing on."""
 
     def close(self) -> tuple[list[dict[str, object]], int]:
@@ -386,7 +390,7 @@ class PcapngWalker(_Chains):
         return int(self._state[k.X_COMMENTS]) + self._other_comments
 
     def walk(
-        self, window: Window, at: int, stop: int, frame: int, room: int, outputs: list[Any]
+        self, window: Window, at: int, stop: int, frame: int, room: int, outputs: list[Argument]
     ) -> tuple[int, int, int]:
         count, at, why = self._kernels.walk_pcapng(
             data_argument(window.data, compile_it=self._compile_it),
@@ -517,10 +521,11 @@ class PcapngWalker(_Chains):
         previous = int(self._state[k.X_LAST_NS]) if self._state[k.X_TIMED] else None
         return self._current.state(previous).write()
 
-    def save(self) -> Any:
+    def save(self) -> Saved:
         return self._state.copy(), self._table.copy()
 
-    def restore(self, saved: Any) -> None:
+    def restore(self, saved: Saved) -> None:
+        assert saved is not None, "as save gave it"
         state, table = saved
         self._state[:] = state
         self._table[:] = table

@@ -295,9 +295,9 @@ def _of_bucket(bucket: str, storage: Storage) -> dict[str, str]:
     return general | special
 
 
-def s3_options(told: Mapping[str, str], bucket: str) -> dict[str, Any]:
+def s3_options(told: Mapping[str, str], bucket: str) -> dict[str, object]:
     """What Arrow's S3 is told, of Hadoop's settings (without ``fs.s3a.``)."""
-    options: dict[str, Any] = {}
+    options: dict[str, object] = {}
     if _ANONYMOUS in told.get("aws.credentials.provider", ""):
         options["anonymous"] = True
     elif told.get("access.key") and told.get("secret.key"):

@@ -8,7 +8,7 @@ no unsigned and no dictionary columns and its timestamps lose nanoseconds.
 import json
 from collections.abc import Callable
 from enum import IntEnum, IntFlag, unique
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -25,6 +25,9 @@ compact: Final[Callable[[object], str]] = json.JSONEncoder(
 unescaped: Final[Callable[[object], str]] = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False
 ).encode
+
+#: Values by name: of a row of EVENTS, of its detail, or of an account.
+ByName = dict[str, Any]
 
 #: ``conversation`` of rows that no engine replays: accounts of pieces and names of members.
 NO_CONVERSATION: Final = ""

@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import as_column, int_column, text_column
-from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Kind, compact
+from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, ByName, Kind, compact
 from seqaudit.decoders.contract.feed_layout import LINE_NAMES, Feed, Field, Type
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.feeds import words as k
@@ -206,7 +206,7 @@ class FeedDecoder:
         stop = table[:, k.STOP]
         ids, last_ids = table[:, k.ID], table[:, k.LAST_ID]
         blocks = np.array([feed.blocks is not None for feed in self._feeds])[table[:, k.FEED]]
-        columns: dict[str, Any] = {
+        columns: ByName = {
             "capture": np.full(len(table), capture),
             "frame": table[:, k.FRAME] + base,
             "index": table[:, k.INDEX],

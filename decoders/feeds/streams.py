@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,14 @@ from seqaudit.decoders.contract.feed_layout import (
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.feeds import framing_kernels as k
 from seqaudit.decoders.feeds.datagrams import SYSTEM, FeedDecoder
-from seqaudit.decoders.kernels.loader import Int64s, argument, data_argument, kernel
+from seqaudit.decoders.kernels.loader import (
+    Argument,
+    Buffer,
+    Int64s,
+    argument,
+    data_argument,
+    kernel,
+)
 from seqaudit.decoders.network.packets import Datagrams, Outcome
 from seqaudit.decoders.tcp.framing import (
     MESSAGE,
@@ -96,7 +103,7 @@ class FeedFraming:
         self._framing = framing
         self._in_step = began
         self._compile_it = compile_it
-        self._kernel: Any = kernel("feeds.framing_kernels", compile_it=compile_it)
+        self._kernel = kernel("feeds.framing_kernels", compile_it=compile_it)
         self._said = (
             framing.offset, framing.width, int(framing.big_endian), framing.adds, framing.begins,
         )  # fmt: skip
@@ -146,7 +153,7 @@ class FeedFraming:
         return Split(first, last, kinds, at, max(wanted, 1), skipped, resyncs)
 
     def _walk(
-        self, buffer: Any, at: int, stop: int, room: Int64s
+        self, buffer: Argument | Buffer, at: int, stop: int, room: Int64s
     ) -> tuple[Int64s, Int64s, int, int, int]:
         """Frames from ``at``: their starts and stops, where the next begins, why it stopped, and
         bytes wanted there."""
@@ -157,7 +164,9 @@ class FeedFraming:
         starts, stops = room[:, :count].copy()
         return starts, stops, int(at), int(why), int(wanted)
 
-    def _search(self, data: bytes, buffer: Any, at: int, *, final: bool) -> tuple[int, int]:
+    def _search(
+        self, data: bytes, buffer: Argument | Buffer, at: int, *, final: bool
+    ) -> tuple[int, int]:
         """Where frames are in step again, and bytes wanted there to tell; 0: they are."""
         begins = self._framing.begins
         if begins < 0:

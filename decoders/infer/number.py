@@ -7,7 +7,7 @@ the same number. Plain arrays, no history (decoders/README.md 5).
 """
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -311,7 +311,7 @@ def signed(difference: UInt64s, bits: int) -> Int64s:
 def fingerprints(heads: Bytes, lengths: Int64s) -> UInt64s:
     """(n,) a 64-bit print of each row and its length."""
     random = np.random.default_rng(0x5E9)
-    weights: Any = random.integers(1, 1 << 63, heads.shape[1] + 1, np.uint64) | np.uint64(1)
+    weights = random.integers(1, 1 << 63, heads.shape[1] + 1, np.uint64) | np.uint64(1)
     prints: UInt64s = lengths.astype(np.uint64) * weights[-1]
     for column in range(heads.shape[1]):
         mixed = (heads[:, column].astype(np.uint64) + np.uint64(1)) * weights[column]

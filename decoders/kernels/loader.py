@@ -33,7 +33,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,10 +48,7 @@ from seqaudit.decoders.kernels.cache_folders import (
     made_ours,
     temporary_folder,
 )
-from seqaudit.decoders.kernels.native import Dispatcher, Entry
-
-if TYPE_CHECKING:
-    from seqaudit.decoders.kernels.native import Argument
+from seqaudit.decoders.kernels.native import Dispatcher, Entry, Given
 
 #: Below this many expected records a capture is decoded by the interpreted kernels: loading numba
 #: and its cached code costs about as much as Python needs for them (pipeline/README.md 3).
@@ -95,7 +92,7 @@ class Compiled:
             setattr(self, entry, self._first_call(entry))
 
     def _first_call(self, entry: str) -> Entry:
-        def first(*arguments: "Argument") -> tuple[int, ...]:
+        def first(*arguments: Given) -> tuple[int, ...]:
             with _COMPILING:
                 kept = self._kept(entry)
                 found = native.load(kept, self._by_numba(entry)) if kept is not None else None
@@ -121,7 +118,7 @@ class Compiled:
         return None
 
     def _by_numba(self, entry: str, *, anew: bool = False) -> Entry:
-        def first(*arguments: "Argument") -> tuple[int, ...]:
+        def first(*arguments: Given) -> tuple[int, ...]:
             with (
                 _COMPILING,
                 _one_process(self._name),
@@ -145,7 +142,13 @@ class Compiled:
         raise AttributeError(f"{self._name} has no entry point {name}")
 
 
-def _with_any_cache(dispatcher: Dispatcher, arguments: Sequence["Argument"]) -> tuple[int, ...]:
+#: A kernel file in either form.
+Kernels = ModuleType | Compiled
+#: What a kernel of either form takes for an array.
+Argument = Array | memoryview
+
+
+def _with_any_cache(dispatcher: Dispatcher, arguments: Sequence[Given]) -> tuple[int, ...]:
     """Call a kernel for the first time; a cache that is damaged, or has no room, is no obstacle."""
     try:
         return dispatcher(*arguments)
@@ -278,7 +281,7 @@ def _one_process(name: str) -> Iterator[None]:
         yield
 
 
-def kernel(name: str, *, compile_it: bool) -> ModuleType | Compiled:
+def kernel(name: str, *, compile_it: bool) -> Kernels:
     """The kernel file in the mode asked for."""
     return compiled(name) if compile_it else interpreted(name)
 
@@ -293,7 +296,7 @@ def memory(size: int) -> Int64s:
     return np.frombuffer(mmap.mmap(-1, 8 * size, **private), np.int64)
 
 
-def argument(array: Array, *, compile_it: bool) -> Array | memoryview:
+def argument(array: Array, *, compile_it: bool) -> Argument:
     """An array as a kernel of that mode wants it: itself, or a view whose items are ints."""
     return array if compile_it else array.data
 

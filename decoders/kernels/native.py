@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, TypedDict
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from numba.core.compiler import CompileResult
     from numba.core.types import Type
 
-    Argument = np.int64 | npt.NDArray[np.int64 | np.uint8]
-
+#: A number or an array, as a kernel is given it.
+Given: TypeAlias = "np.int64 | npt.NDArray[np.int64 | np.uint8]"
 #: An entry point of a kernel file: takes numbers and arrays, gives numbers.
 Entry = Callable[..., tuple[int, ...]]
 
@@ -40,7 +40,7 @@ class Dispatcher(Protocol):
     _cache: "FunctionCache"
     overloads: "Mapping[object, CompileResult]"
 
-    def __call__(self, *arguments: "Argument") -> tuple[int, ...]: ...
+    def __call__(self, *arguments: Given) -> tuple[int, ...]: ...
 
 
 #: Arguments by kind: a number, or an array by what numpy calls its items.
@@ -124,7 +124,7 @@ def _caller(address: int, kinds: Sequence[str], results: int, otherwise: Entry) 
     block_of = ctypes.c_int64 * (results + sum(1 if kind == NUMBER else 2 for kind in kinds))
     nothing = [0] * results
 
-    def call(*arguments: "Argument") -> tuple[int, ...]:
+    def call(*arguments: Given) -> tuple[int, ...]:
         words = nothing.copy()
         for kind, argument in zip(kinds, arguments, strict=True):
             if kind == NUMBER:

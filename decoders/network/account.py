@@ -9,13 +9,20 @@ together, in rows of their own with ``"frames": 0``.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from heapq import nsmallest
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import distinct
-from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Kind, compact
+from seqaudit.decoders.contract.events import (
+    EVENTS,
+    FRAME_BITS,
+    NO_CONVERSATION,
+    ByName,
+    Kind,
+    compact,
+)
 from seqaudit.decoders.kernels.loader import Int64s, argument, kernel, memory
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.checksums import Counted, Sender, Senders, rows_of
@@ -69,7 +76,7 @@ _UNREAD: Final = (Outcome.MALFORMED, Outcome.UNDECODABLE)
 OF_NOBODY: Final = "fragments contradict each other"
 UNKNOWN_LINK_REASON: Final = "link type not understood"
 
-Detail = dict[str, Any]
+Detail = ByName
 
 
 class Named:
@@ -88,7 +95,7 @@ class Named:
         self._last = frames[-1] if frames else self._last
         self._count += len(frames)
 
-    def account(self) -> dict[str, Any]:
+    def account(self) -> ByName:
         """As an ACCOUNT row carries them."""
         return {
             "named": self._frames,
@@ -218,7 +225,7 @@ class Account:
     def add_outgoing(self, source: str) -> None:
         self._outgoing.add(source)
 
-    def row(self, more: Mapping[str, Any], decoders: Iterable[Mapping[str, Any]]) -> pa.RecordBatch:
+    def row(self, more: ByName, decoders: Iterable[ByName]) -> pa.RecordBatch:
         """The ACCOUNT row.
 
         Args:
@@ -450,7 +457,7 @@ def is_of_no_system(reason: str) -> bool:
     return reason in _BELOW_SYSTEMS or reason == OF_NOBODY or reason.startswith(UNKNOWN_LINK_REASON)
 
 
-def account_batch(capture: int, split: int, detail: Mapping[str, Any]) -> pa.RecordBatch:
+def account_batch(capture: int, split: int, detail: ByName) -> pa.RecordBatch:
     frame = split << FRAME_BITS
     row = {
         "capture": capture,
@@ -482,7 +489,7 @@ def _columns_of_any_account() -> tuple[pa.Array, ...]:
     return tuple(pa.array([same.get(field.name)], field.type) for field in EVENTS)
 
 
-def _add_up(detail: Detail, account: Mapping[str, Any]) -> None:
+def _add_up(detail: Detail, account: Mapping[str, object]) -> None:
     """Numbers add up, dictionaries key by key, lists are united."""
     for key, value in account.items():
         known = detail.get(key)

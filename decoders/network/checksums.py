@@ -61,7 +61,7 @@ class Counted:
 Senders = dict[Sender, Counted]
 
 
-def rows_of(senders: Senders) -> list[list[Any]]:
+def rows_of(senders: Senders) -> list[list[object]]:
     """As an ACCOUNT row carries them."""
     kept = nsmallest(SENDERS, senders.items(), key=lambda item: item[0])
     return [[*sender, one.bare, one.right, one.wrong, int(one.speaks)] for sender, one in kept]

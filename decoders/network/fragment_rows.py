@@ -5,14 +5,13 @@ datagram's identity in ``carrier``.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import as_column
-from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Kind
+from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATION, ByName, Kind
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import CAPTURE_SYSTEM, OUTGOING
@@ -118,7 +117,7 @@ def _told(packets: Packets, records: Int64s) -> tuple[list[str], list[str], list
     return carriers, details, payloads
 
 
-def event_batch(columns: Mapping[str, Any], count: int) -> pa.RecordBatch:
+def event_batch(columns: ByName, count: int) -> pa.RecordBatch:
     """EVENTS rows of some columns; the others are null."""
     return pa.RecordBatch.from_arrays(
         [

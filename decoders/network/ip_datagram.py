@@ -7,11 +7,10 @@ capture, decoder or clock in here: ``fragments`` says when to give up.
 import ipaddress
 import struct
 from bisect import bisect_left
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from seqaudit.decoders.contract.events import FRAME_BITS
+from seqaudit.decoders.contract.events import FRAME_BITS, ByName
 
 MISSING_RANGES: Final = 16  # told of an incomplete datagram
 MAX_IPV4_BYTES: Final = 65_535 - 20
@@ -33,7 +32,7 @@ class Fragment:
     carrier: str
     frame: int  # of the job
     at_ns: int
-    facts: Mapping[str, Any]
+    facts: ByName
     payload: bytes  # as captured; less than facts["length"] where cut by snap length
 
     @property

@@ -7,15 +7,16 @@ they are others, and the capture is decoded again, each such network by itself: 
 which.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from seqaudit.decoders.capture.reader import Records
+from seqaudit.decoders.contract.events import ByName
 from seqaudit.decoders.contract.networks import Chosen
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network import packet_kernels as k
@@ -78,7 +79,7 @@ class Evidence:
         while len(self._flows) > FLOWS:
             self._rise(self._level + 1)
 
-    def rows(self) -> dict[str, Any]:
+    def rows(self) -> ByName:
         """As an ACCOUNT row carries it."""
         return {
             "frames": sorted(self.frames.items())[:MOST_NETWORKS],
@@ -90,7 +91,7 @@ class Evidence:
             ],
         }
 
-    def take_in(self, rows: Mapping[str, Any]) -> None:
+    def take_in(self, rows: ByName) -> None:
         """What a piece has found (``rows``)."""
         self._rise(max(self._level, rows["level"]))
         for network, count in rows["frames"]:
@@ -243,7 +244,7 @@ class NetworksSeen:
         )
         return flows | BETWEEN_PORTS if between_ports else flows & (BETWEEN_PORTS - 1)
 
-    def rows(self) -> dict[str, Any] | None:
+    def rows(self) -> ByName | None:
         """As an ACCOUNT row carries it; null: nothing was of a numbered network."""
         return self._evidence.rows() if self._evidence.frames else None
 

@@ -14,11 +14,12 @@ its border tears records that belong together, the capture is decoded again by `
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from seqaudit.decoders.capture.reader import Records
+from seqaudit.decoders.contract.events import ByName
 from seqaudit.decoders.kernels.loader import Int64s
 
 #: Queues of network cards are apart by no more than this.
@@ -172,7 +173,7 @@ class Order:
         columns = {name: getattr(records, name)[found.order] for name in COLUMNS}
         return replace(records, frame=records.frame.copy(), **columns)
 
-    def account(self) -> dict[str, Any]:
+    def account(self) -> ByName:
         """As an ACCOUNT row carries it."""
         return {
             "late": self.late,

@@ -11,7 +11,7 @@ import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -265,7 +265,7 @@ class PacketReader:
         self._capture = capture
         self._split = split
         self._compile_it = compile_it
-        self._kernel: Any = kernels.kernel("network.packet_kernels", compile_it=compile_it)
+        self._kernel = kernels.kernel("network.packet_kernels", compile_it=compile_it)
         self._work = kernels.memory(k.WORK_SIZE)
         self._work[k.RING_TAIL] = 1
         self._out = np.zeros(0, np.int64)

@@ -8,14 +8,14 @@ over several, the first piece tells what it is.
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import int_column, taken
 from seqaudit.decoders.contract.event_columns import Rows, event_batch, grouped, repeated, texts
-from seqaudit.decoders.contract.events import EVENTS, Flag, Kind, unescaped
+from seqaudit.decoders.contract.events import EVENTS, ByName, Flag, Kind, unescaped
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.network.packets import Datagrams
 from seqaudit.decoders.raims import pgm_kernels as wire
@@ -64,7 +64,7 @@ class RaimsDecoder:
                 told = taken(details, int_column(heads))
                 batches.append(self._heads(datagrams, Rows(table, heads), links, told))
             # what the kernel only located, in the order of the capture
-            events: list[dict[str, Any]] = []
+            events: list[ByName] = []
             located = np.flatnonzero((sort == wire.INBOX) | (sort == wire.NAMED))
             for row in Rows(table, located).tolist():
                 body = bytes(datagrams.data[row[wire.BODY_AT] : row[wire.BODY_STOP]])
@@ -146,13 +146,13 @@ class RaimsDecoder:
             },
         )
 
-    def _named(self, datagrams: Datagrams, row: list[int], body: bytes) -> list[dict[str, Any]]:
+    def _named(self, datagrams: Datagrams, row: list[int], body: bytes) -> list[ByName]:
         message = read_message(body)
         assert message is not None, "the kernel has seen the start of a message"
         link = f"name:{_end(datagrams.hosts[row[wire.SOURCE]], row[wire.PORT])}"
         return self._rows.events(datagrams, row, link, message)
 
-    def _inbox(self, datagrams: Datagrams, row: list[int], body: bytes) -> list[dict[str, Any]]:
+    def _inbox(self, datagrams: Datagrams, row: list[int], body: bytes) -> list[ByName]:
         code, source_uid, destination_uid, seqno, acknowledged, _ = (
             int.from_bytes(body[at : at + 4], "little") for at in range(0, INBOX_HEADER_BYTES, 4)
         )
@@ -194,8 +194,8 @@ class RaimsDecoder:
 
     def _messages(
         self, datagrams: Datagrams, row: list[int], link: str, body: bytes, *, fragment: bool
-    ) -> list[dict[str, Any]]:
-        events: list[dict[str, Any]] = []
+    ) -> list[ByName]:
+        events: list[ByName] = []
         at = INBOX_HEADER_BYTES
         index = 0
         while at < len(body):

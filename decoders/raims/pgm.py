@@ -30,7 +30,7 @@ from seqaudit.decoders.contract.event_columns import (
     texts,
     written,
 )
-from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Kind
+from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, ByName, Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import (
     Int64s,
@@ -298,7 +298,7 @@ def wrong_checksums(datagrams: Datagrams, wanted: Int64s) -> Int64s:
     return wrong
 
 
-def _sums(values: np.ndarray[Any, np.dtype[np.uint8]], begin: Int64s, end: Int64s) -> Int64s:
+def _sums(values: npt.NDArray[np.uint8], begin: Int64s, end: Int64s) -> Int64s:
     """Sums of values[begin:end], none of which is empty."""
     padded = np.append(values, np.uint8(0))  # so that an end may be the length
     pairs = np.column_stack([begin, end]).ravel()
@@ -404,7 +404,7 @@ class PgmDecoder:
         fresh = int_column(rows.column(wire.ID), rows.column(wire.ID) < 0)
         link = rows.column(wire.LINK)
         detail = self._sqns(datagrams, rows, asks, taken(details, int_column(places)))
-        columns: dict[str, Any] = {
+        columns: ByName = {
             "capture": np.full(count, datagrams.capture, np.int64),
             "frame": rows.column(wire.FRAME),
             "index": rows.column(wire.INDEX),

@@ -15,7 +15,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,7 @@ from seqaudit.decoders.contract.event_columns import (
     repeated,
     texts,
 )
-from seqaudit.decoders.contract.events import EVENTS, Flag, Kind, unescaped
+from seqaudit.decoders.contract.events import EVENTS, ByName, Flag, Kind, unescaped
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network.packets import Datagrams
 from seqaudit.decoders.raims import pgm_kernels as wire
@@ -89,7 +89,7 @@ class RaimsRows:
     def __init__(self) -> None:
         self.messages: Counter[str] = Counter()
         self.undecoded: Counter[str] = Counter()
-        self._members: set[tuple[Any, ...]] = set()
+        self._members: set[tuple[object, ...]] = set()
 
     def batches(
         self, where: Where, memory: Int64s, table: Int64s, details: pa.Array
@@ -108,7 +108,7 @@ class RaimsRows:
         if len(read):
             rows = Rows(table, read)
             found.append(self._controls(where, memory, rows, taken(details, int_column(read))))
-        rare: list[dict[str, Any]] = []
+        rare: list[ByName] = []
         odd = _IS_LOCATED[sort] | ((sort == wire.CONTROL) & (table[:, wire.TOLD] == 1))
         for row in Rows(table, np.flatnonzero(odd)).tolist():
             body = bytes(where.datagrams.data[row[wire.BODY_AT] : row[wire.BODY_STOP]])
@@ -195,7 +195,7 @@ class RaimsRows:
 
     def events(
         self, datagrams: Datagrams, row: list[int], link: str, message: Message, *, flags: int = 0
-    ) -> list[dict[str, Any]]:
+    ) -> list[ByName]:
         """The row of one message, and of the member it tells of."""
         word = message.word
         self.messages[word] += 1
@@ -226,7 +226,7 @@ class RaimsRows:
             event["detail"] = unescaped(detail)
         return [event, *self._member(event, message, datagrams, row)]
 
-    def base(self, datagrams: Datagrams, row: list[int], link: str) -> dict[str, Any]:
+    def base(self, datagrams: Datagrams, row: list[int], link: str) -> ByName:
         """What every row of a datagram has."""
         sqn = row[wire.SQN] if row[wire.SQN] >= 0 else None
         return {
@@ -248,8 +248,8 @@ class RaimsRows:
         }
 
     def _member(
-        self, event: dict[str, Any], message: Message, datagrams: Datagrams, row: list[int]
-    ) -> list[dict[str, Any]]:
+        self, event: ByName, message: Message, datagrams: Datagrams, row: list[int]
+    ) -> list[ByName]:
         """A MEMBER row where the sender says who it is, once on each of its links.
 
         Links are not decoded in the order of the capture, and what comes first on one must not hide
@@ -286,9 +286,7 @@ class RaimsRows:
             }
         ]  # fmt: skip
 
-    def _piece(
-        self, datagrams: Datagrams, row: list[int], link: str, tsdu: bytes
-    ) -> list[dict[str, Any]]:
+    def _piece(self, datagrams: Datagrams, row: list[int], link: str, tsdu: bytes) -> list[ByName]:
         """A TSDU that is a piece of a message: its first (the message's row), or a further one."""
         trailer = read_trailer(tsdu)
         assert trailer is not None, "the kernel has seen the mark"
@@ -322,8 +320,8 @@ class RaimsRows:
         link: str,
         message: Message,
         flag: Flag,
-        detail: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
+        detail: ByName | None = None,
+    ) -> ByName:
         """One data message as a row of its own."""
         glsno = bool(message.options & 8)
         seqno = signed(message.number("seqno") or 0)
@@ -351,16 +349,14 @@ class RaimsRows:
         link: str,
         message: Message,
         flag: Flag = NO_FLAGS,
-    ) -> list[dict[str, Any]]:
+    ) -> list[ByName]:
         """A message behind an inbox header: data stands alone, as its order is the link's."""
         if message.type == TYPE_MCAST and message.number("seqno") is not None:
             self.messages["GLSNO" if message.options & 8 else "DATA"] += 1
             return [self.data_event(datagrams, row, link, message, flag)]
         return self.events(datagrams, row, link, message, flags=int(flag))
 
-    def _unread(
-        self, datagrams: Datagrams, row: list[int], link: str, body: bytes
-    ) -> list[dict[str, Any]]:
+    def _unread(self, datagrams: Datagrams, row: list[int], link: str, body: bytes) -> list[ByName]:
         """What is no message: the last piece of one with messages behind it, or damage."""
         cut = body.find(b"\x99\xaa\x44\xff")
         if cut >= TRAILER_BYTES - 4 and is_message(body[cut + 4 :]):
@@ -415,7 +411,7 @@ class _Streams:
         return text_column([text(*stream) for stream in self._streams], self._places)
 
 
-def _places(where: Where, rows: Rows) -> dict[str, Any]:
+def _places(where: Where, rows: Rows) -> ByName:
     """Columns that all rows of the kernel have alike."""
     count = len(rows)
     sqn, last_sqn = rows.column(wire.SQN), rows.column(wire.LAST_SQN)

@@ -7,7 +7,9 @@ not read. Damage is data: what was read before it is kept.
 import re
 import struct
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
+
+from seqaudit.decoders.contract.events import ByName
 
 MAGIC: Final = b"\x99\x55\xee\xaa"
 HEAD: Final = 8  # length, magic
@@ -39,7 +41,7 @@ WORDS: Final = {
 #: Nested messages deeper than this are not read.
 DEPTH: Final = 2
 
-Value = int | str | float | bool | bytes | dict[str, Any]
+Value = int | str | float | bool | bytes | ByName
 
 
 @dataclass(frozen=True, slots=True)

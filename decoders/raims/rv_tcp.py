@@ -8,13 +8,13 @@ was captured.
 """
 
 from collections import Counter
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seqaudit.decoders.contract.events import EVENTS, Kind, unescaped
+from seqaudit.decoders.contract.events import EVENTS, ByName, Kind, unescaped
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.network.packets import Outcome
 from seqaudit.decoders.raims.rows import RAIMS
@@ -186,7 +186,7 @@ class RvStreamDecoder:
         """A row a message, and of the handshake's and the connection's ends."""
         memory = frames.connection.memory
         frames.outcome[:] = int(Outcome.DECODED)
-        rows: list[dict[str, Any]] = []
+        rows: list[ByName] = []
         for at in range(frames.count):
             direction = int(frames.direction[at])
             kind = int(frames.kind[at])
@@ -214,7 +214,7 @@ class RvStreamDecoder:
         }
 
     @staticmethod
-    def _learn(memory: dict[str, Any], word: str, direction: int) -> None:
+    def _learn(memory: ByName, word: str, direction: int) -> None:
         """Which end is the client, where the handshake was not captured."""
         if "client" not in memory:
             if word in _CLIENT_WORDS:
@@ -222,7 +222,7 @@ class RvStreamDecoder:
             elif word in _DAEMON_WORDS:
                 memory["client"] = 1 - direction
 
-    def _row(self, frames: StreamFrames, at: int, word: str) -> dict[str, Any]:
+    def _row(self, frames: StreamFrames, at: int, word: str) -> ByName:
         ends = [f"[{a}]:{p}" if ":" in a else f"{a}:{p}" for a, p in frames.connection.ends]
         direction = int(frames.direction[at])
         client = frames.connection.memory.get("client")
@@ -240,17 +240,17 @@ class RvStreamDecoder:
         }
 
 
-def _told(envelope: Envelope) -> dict[str, Any]:
+def _told(envelope: Envelope) -> ByName:
     """Subject and fields of a message for its row; data messages tell their subject only."""
-    told: dict[str, Any] = {"destination": envelope.subject}
+    told: ByName = {"destination": envelope.subject}
     fields = {} if envelope.word == "DATA" and "data" not in envelope.fields else envelope.fields
     if fields:
         told["detail"] = unescaped(_pairs(fields))
     return told
 
 
-def _pairs(fields: dict[str, Any]) -> list[list[Any]]:
-    pairs: list[list[Any]] = []
+def _pairs(fields: ByName) -> list[list[object]]:
+    pairs: list[list[object]] = []
     for name, value in fields.items():
         if isinstance(value, dict):
             pairs.append([name, _pairs(value)])

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seqaudit.decoders.contract.events import EVENTS, Flag, Kind, unescaped
+from seqaudit.decoders.contract.events import EVENTS, ByName, Flag, Kind, unescaped
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s, data_argument, kernel
 from seqaudit.decoders.network.packets import Datagrams, Outcome
@@ -217,7 +217,7 @@ class RaimsStreamDecoder:
         frames.outcome[:] = np.where(
             frames.kind == MESSAGE, int(Outcome.DECODED), int(Outcome.UNDECODABLE)
         )
-        events: list[dict[str, Any]] = []
+        events: list[ByName] = []
         for at in np.flatnonzero((frames.kind == KEY) | (frames.lost > 0)).tolist():
             events.append(self._notice(frames, at, links))
         self._keys += int((frames.kind == KEY).sum())
@@ -252,7 +252,7 @@ class RaimsStreamDecoder:
             "sureness": {},
         }
 
-    def _notice(self, frames: StreamFrames, at: int, links: dict[int, str]) -> dict[str, Any]:
+    def _notice(self, frames: StreamFrames, at: int, links: dict[int, str]) -> ByName:
         direction = int(frames.direction[at])
         key = frames.kind[at] == KEY
         source, destination = (
@@ -279,7 +279,7 @@ class RaimsStreamDecoder:
 
     @staticmethod
     def _datagrams(
-        frames: StreamFrames, messages: np.ndarray[Any, np.dtype[np.intp]]
+        frames: StreamFrames, messages: npt.NDArray[np.intp]
     ) -> tuple[Datagrams, Int64s]:
         """Messages as the kernel takes them, with a barrier between two capture frames: events of
         other links may come in between; also the link of each."""

@@ -28,12 +28,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from seqaudit.decoders.contract.events import ByName
 from seqaudit.decoders.kernels.loader import Int64s
 
 #: ``kind`` of a frame that is no control word; others are the system's own numbers.
@@ -90,7 +91,7 @@ class Connection:
     ends: tuple[tuple[str, int], tuple[str, int]]  # address, port
     opener: int | None = None  # the direction that sent the first SYN; null: not captured
     ended: bool = False  # no further frames will come
-    memory: dict[str, Any] = field(default_factory=dict)
+    memory: ByName = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -115,7 +116,7 @@ class StreamFrames:
     def count(self) -> int:
         return len(self.start)
 
-    def row_of(self, at: int) -> dict[str, Any]:
+    def row_of(self, at: int) -> ByName:
         """The columns of ``EVENTS`` that say where and how large a frame with one event is."""
         return {
             "capture": self.connection.capture,

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -435,7 +435,7 @@ def _state(tracked: Tracked | None) -> tuple[int, int, int, int]:
     return one, other, spoke, answered
 
 
-def _sums(values: npt.NDArray[Any]) -> Int64s:
+def _sums(values: npt.NDArray[np.integer] | npt.NDArray[np.bool_]) -> Int64s:
     """The sum of all before each place; one more than there are."""
     sums = np.zeros(len(values) + 1, np.int64)
     np.cumsum(values, out=sums[1:])

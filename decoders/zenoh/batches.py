@@ -17,15 +17,22 @@ import base64
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import lz4.block
 import numpy as np
 import pyarrow as pa
 
-from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Flag, Kind, compact
+from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, ByName, Flag, Kind, compact
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.kernels.loader import Int64s, argument, data_argument, kernel
+from seqaudit.decoders.kernels.loader import (
+    Buffer,
+    Int64s,
+    Kernels,
+    argument,
+    data_argument,
+    kernel,
+)
 from seqaudit.decoders.kernels.loader import memory as kernel_memory
 from seqaudit.decoders.network.packets import Datagrams, Outcome
 from seqaudit.decoders.zenoh import kernels as wire
@@ -158,7 +165,12 @@ class BatchDecoder:
         return found, status
 
     def _walked(
-        self, batches: Batches, rows: Int64s, data: Any, columns: Int64s, module: Any
+        self,
+        batches: Batches,
+        rows: Int64s,
+        data: Buffer,
+        columns: Int64s,
+        module: Kernels,
     ) -> Iterator[pa.RecordBatch]:
         """Rows of some batches; their status is written into ``columns``."""
         compile_it = batches.compile_it
@@ -246,8 +258,8 @@ class BatchDecoder:
         return columns
 
     def _rounds(
-        self, batches: Batches, columns: Int64s, module: Any
-    ) -> Iterator[tuple[int, int, Any]]:
+        self, batches: Batches, columns: Int64s, module: Kernels
+    ) -> Iterator[tuple[int, int, Buffer]]:
         """(begin, stop, bytes) of batches that are walked together.
 
         The bytes are the chunk's, behind them what compressed batches hold, whose places are
@@ -305,7 +317,7 @@ class BatchDecoder:
             self.messages["Scout or Hello"] += scouts
 
     def _rows(
-        self, batches: Batches, rows: Int64s, data: Any, table: Int64s
+        self, batches: Batches, rows: Int64s, data: Buffer, table: Int64s
     ) -> Iterator[pa.RecordBatch]:
         events = [
             event for row in table.tolist() for event in self._events(batches, rows, data, row)
@@ -314,8 +326,8 @@ class BatchDecoder:
             yield pa.RecordBatch.from_pylist(events, schema=EVENTS)
 
     def _events(
-        self, batches: Batches, rows: Int64s, data: Any, row: list[int]
-    ) -> Iterator[dict[str, Any]]:
+        self, batches: Batches, rows: Int64s, data: Buffer, row: list[int]
+    ) -> Iterator[ByName]:
         kind, doubt = row[wire.KIND], row[wire.DOUBT]
         place = int(rows[row[wire.FIRST]])
         sender, receiver, conversation = _ends(batches, place)
@@ -364,7 +376,7 @@ class BatchDecoder:
                 "detail": compact({"address": sender, "whatami": detail["whatami"]}),
             }
 
-    def _read(self, data: Any, row: list[int]) -> tuple[str, dict[str, Any]]:
+    def _read(self, data: Buffer, row: list[int]) -> tuple[str, ByName]:
         """The wire's word for a row, and what its detail says."""
         kind = row[wire.KIND]
         if kind == wire.BATCHES:
@@ -373,7 +385,7 @@ class BatchDecoder:
             return "Frame", {}
         if kind in (wire.SAMPLES, wire.PLAIN):
             suffix = row[wire.SUFFIX_AT]
-            detail: dict[str, Any] = {
+            detail: ByName = {
                 "key": [
                     row[wire.SCOPE],
                     row[wire.MAPPING],
@@ -395,7 +407,7 @@ class BatchDecoder:
         told = read(raw)
         return told if told is not None else ("unreadable", {})
 
-    def _fragment(self, data: Any, row: list[int], key: tuple[str, str, int]) -> dict[str, Any]:
+    def _fragment(self, data: Buffer, row: list[int], key: tuple[str, str, int]) -> ByName:
         """What a fragment is; ``message``: what the message is, if this piece says so.
 
         ``piece`` has its bytes, in base64, where the message's first piece is not enough, or may
@@ -403,7 +415,7 @@ class BatchDecoder:
         """
         begin, stop = row[wire.AT], row[wire.CAPTURED]
         first, more = row[wire.AUX] & 1, row[wire.HEADER] >> 6 & 1
-        detail: dict[str, Any] = {"first": first, "more": more, "drop": row[wire.AUX] >> 1 & 1}
+        detail: ByName = {"first": first, "more": more, "drop": row[wire.AUX] >> 1 & 1}
         known = self._told.get(key)
         if first or known is None:
             told = messages.read(bytes(data[begin : min(stop, begin + READ_BYTES)]))
@@ -540,7 +552,7 @@ def _ends(batches: Batches, place: int) -> tuple[str, str, str]:
     return sender, receiver, f"{SYSTEM}|{batches.transport}|{pair}"
 
 
-def _event(batches: Batches, rows: Int64s, row: list[int]) -> dict[str, Any]:
+def _event(batches: Batches, rows: Int64s, row: list[int]) -> ByName:
     """The columns that every row has."""
     first, last = int(rows[row[wire.FIRST]]), int(rows[row[wire.LAST]])
     split = batches.split << FRAME_BITS

@@ -8,7 +8,9 @@ cut datagram) gives what comes before its payload. ``read`` gives null where not
 import contextlib
 from typing import Any, Final
 
-Detail = dict[str, Any]
+from seqaudit.decoders.contract.events import ByName
+
+Detail = ByName
 
 #: Ids of network messages (zenoh.md 4).
 INTEREST, DECLARE, PUSH = 0x19, 0x1E, 0x1D
@@ -99,16 +101,16 @@ class Reader:
             found[header & 0x7F] = value
         return found
 
-    def key(self, header: int) -> list[Any]:
+    def key(self, header: int) -> list[object]:
         """A wire_expr: scope, whose table (1: the sender's), suffix (zenoh.md 6)."""
         scope = self.zint()
         return [scope, header >> 6 & 1, text(self.sized()) if header & _N else ""]
 
-    def timestamp(self) -> list[Any]:
+    def timestamp(self) -> list[object]:
         return [self.zint(), zid_text(self.sized())]
 
 
-def source_info(raw: bytes | None) -> list[Any] | None:
+def source_info(raw: bytes | None) -> list[object] | None:
     """[zid, eid, sn] (zenoh.md 5.2)."""
     if raw is None:
         return None
@@ -119,7 +121,7 @@ def source_info(raw: bytes | None) -> list[Any] | None:
         return None
 
 
-def ros_number(attachment: bytes | None) -> list[Any] | None:
+def ros_number(attachment: bytes | None) -> list[object] | None:
     """[gid, ROS, number] of a sample that ROS 2 numbered in its attachment (zenoh.md 9.7)."""
     if attachment is None or len(attachment) != ROS_BYTES:
         return None
