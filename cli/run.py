@@ -1,6 +1,6 @@
 """What a command of captures does: what it was given becomes a run, and its progress is shown."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,6 +11,7 @@ from seqaudit.cli.options.captures import engine_of, inputs_of, options_of
 from seqaudit.cli.output.terminal import ShownProgress, note
 
 if TYPE_CHECKING:
+    from seqaudit.pipeline.engine_choice import Choice
     from seqaudit.pipeline.options import Look
     from seqaudit.pipeline.shared.events_file import Decoded
     from seqaudit.pipeline.shared.plan import CaptureInput
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 
 def audited(
-    captures: tuple[str, ...],
-    at: tuple[str, ...],
-    one_capture: bool | None,
     given: Mapping[str, object],
     *,
     quiet: bool = False,
@@ -30,6 +28,7 @@ def audited(
     """The report.
 
     Args:
+        given: what the options say by which captures are read and judged.
         look: is shown the events that are replayed.
         measured: the report says what the run took as well.
 
@@ -39,16 +38,13 @@ def audited(
     _without_pandas()
     from seqaudit.pipeline.audit import audit
 
-    inputs, shared_at = inputs_of(captures, at, one_capture)
-    choice, rest = engine_of(_files(inputs), **cast(Any, given))
-    options = replace(options_of(choice, at=shared_at, **rest), look=look, measured=measured)
+    inputs, at, choice, rest = _what(given)
+    options = replace(options_of(choice, at=at, **rest), look=look, measured=measured)
     with ShownProgress(choice.line, quiet=quiet) as progress:
         return cast("Report", audit(inputs, options, progress))
 
 
-def decoded(
-    captures: tuple[str, ...], one_capture: bool | None, given: Mapping[str, object]
-) -> "Decoded":
+def decoded(given: Mapping[str, object]) -> "Decoded":
     """The events.
 
     Raises:
@@ -57,27 +53,20 @@ def decoded(
     _without_pandas()
     from seqaudit.pipeline.audit import decode
 
-    inputs, _ = inputs_of(captures, (), one_capture)
-    choice, rest = engine_of(_files(inputs), **cast(Any, given))
+    inputs, _, choice, rest = _what(given)
     with ShownProgress(choice.line) as progress:
         return decode(inputs, options_of(choice, **rest), progress)
 
 
 def audited_whole(
-    captures: tuple[str, ...],
-    at: tuple[str, ...],
-    one_capture: bool | None,
-    given: Mapping[str, object],
-    look: "Look | None" = None,
-    *,
-    quiet: bool = False,
+    given: Mapping[str, object], look: "Look | None" = None, *, quiet: bool = False
 ) -> "Report":
     """The report; an interruption is said, and ends the command with its code: now if nothing is
     known, else once it has shown what is."""
     from seqaudit.pipeline.shared.progress import StoppedError
 
     try:
-        return audited(captures, at, one_capture, given, look=look, quiet=quiet)
+        return audited(given, look=look, quiet=quiet)
     except StoppedError as stopped:
         note(str(stopped))
         if stopped.report is None:
@@ -86,8 +75,14 @@ def audited_whole(
         return cast("Report", stopped.report)
 
 
-def _files(inputs: "Sequence[CaptureInput]") -> list[str]:
-    return [path for given in inputs for path in given.files]
+def _what(
+    given: Mapping[str, object],
+) -> "tuple[list[CaptureInput], str | None, Choice, dict[str, Any]]":
+    """The captures, the place of all of them, what runs the command, and the other options."""
+    told = cast(dict[str, Any], dict(given))
+    names = told.pop("captures"), told.pop("at", ()), told.pop("one_capture", None)
+    inputs, at = inputs_of(*names)
+    return inputs, at, *engine_of([path for one in inputs for path in one.files], **told)
 
 
 def _without_pandas() -> None:

@@ -63,9 +63,6 @@ from seqaudit.replay.contract.report_rows import FindingRow, Report
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict alone, and no notes.")
 def command(
-    captures: tuple[str, ...],
-    at: tuple[str, ...],
-    one_capture: bool | None,
     formats: tuple[str, ...],
     files: tuple[str, ...],
     rules_url: str | None,
@@ -106,9 +103,7 @@ def command(
     from seqaudit.pipeline.shared.progress import StoppedError
 
     try:
-        report = audited(
-            captures, at, one_capture, given, quiet=quiet, look=drawn, measured=metrics
-        )
+        report = audited(given, quiet=quiet, look=drawn, measured=metrics)
     except StoppedError as stopped:
         if stopped.report is not None:
             known_rows, left_out = selected(cast(Report, stopped.report), selection, whole=False)

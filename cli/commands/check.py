@@ -46,9 +46,6 @@ _CODES: Final = {
 @limit_option(100)
 @click.option("-q", "--quiet", is_flag=True, help="Print the verdict alone, and no notes.")
 def command(
-    captures: tuple[str, ...],
-    at: tuple[str, ...],
-    one_capture: bool | None,
     budget_file: str,
     formats: tuple[str, ...],
     files: tuple[str, ...],
@@ -75,7 +72,7 @@ def command(
     budget = read_budget(budget_file)
     outputs = outputs_of(formats, files)
     drawn = EventsOfStreams() if any(name == "html" for name, _ in outputs) else None
-    report = audited_whole(captures, at, one_capture, given, look=drawn, quiet=quiet)
+    report = audited_whole(given, look=drawn, quiet=quiet)
     lines = judged(report, budget, known or frozenset())
     shown = Shown(limit=limit, quiet=quiet, rules_url=rules_url, events=drawn)
     write(of_check(lines, report, budget_file, shown), outputs)

@@ -18,9 +18,7 @@ from seqaudit.cli.run import decoded
     metavar="EVENTS.parquet",
     help="The file to write; one that is there is replaced.",
 )
-def command(
-    captures: tuple[str, ...], one_capture: bool | None, output: str, **given: object
-) -> int:
+def command(output: str, **given: object) -> int:
     """Decode captures once and keep the events, to be audited many times.
 
     seqaudit audit EVENTS.parquet reports the same as on the captures, byte for byte. The file is
@@ -34,7 +32,7 @@ def command(
     from seqaudit.pipeline.shared.progress import StoppedError
 
     try:
-        made = decoded(captures, one_capture, given)
+        made = decoded(given)
     except StoppedError as stopped:
         note(str(stopped))
         return ExitCode.INTERRUPTED

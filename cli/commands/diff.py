@@ -37,7 +37,6 @@ _REPORT: Final = "seqaudit/report/1"
 def command(
     captures: tuple[str, ...],
     at: tuple[str, ...],
-    one_capture: bool | None,
     budget_file: str | None,
     formats: tuple[str, ...],
     files: tuple[str, ...],
@@ -67,7 +66,7 @@ def command(
     outputs = outputs_of(formats, files, ["json", "markdown"])
     budget = None if budget_file is None else read_budget(budget_file)
     reports = [
-        _report(path, other, at, one_capture, given)
+        _report(path, other, at, given)
         for path, other in zip(captures, reversed(captures), strict=True)
     ]
     changes = differences(reports[0], reports[1], budget)
@@ -95,16 +94,14 @@ def _row(change: Change) -> dict[str, Any]:
     return asdict(change) | {"grade": str(change.grade)}
 
 
-def _report(
-    path: str, other: str, at: Sequence[str], one_capture: bool | None, given: dict[str, object]
-) -> Report:
+def _report(path: str, other: str, at: Sequence[str], given: dict[str, object]) -> Report:
     """The report of a run.
 
     Raises:
         click.UsageError: a JSON file that is no report; one line.
     """
     if not _is_json(path):
-        return audited_whole((path,), _own(at, path, other), one_capture, dict(given))
+        return audited_whole({**given, "captures": (path,), "at": _own(at, path, other)})
     try:
         report: object = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as problem:

@@ -20,9 +20,6 @@ from seqaudit.cli.run import audited_whole
 @format_option("Tables for people, or captures, members and rules of the report for programs.")
 @limit_option(20)
 def command(
-    captures: tuple[str, ...],
-    at: tuple[str, ...],
-    one_capture: bool | None,
     shape: str,
     limit: int,
     **given: object,
@@ -35,7 +32,7 @@ def command(
     Example:
       seqaudit info receiver.pcapng
     """
-    report = audited_whole(captures, at, one_capture, given)
+    report = audited_whole(given)
     if shape == "json":
         from seqaudit.pipeline.report.json_text import to_json
 

@@ -70,9 +70,6 @@ def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
     @limit_option(100)
     @(selection_options if name in _OF_STREAMS else _as_it_is)
     def part(
-        captures: tuple[str, ...],
-        at: tuple[str, ...],
-        one_capture: bool | None,
         shape: str,
         style: TimeStyle,
         order: str,
@@ -84,7 +81,7 @@ def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
         from seqaudit.cli.output.table import numbered, render_part
 
         selection = selection_from(given) if name in _OF_STREAMS else Selection()
-        whole = audited_whole(captures, at, one_capture, given)
+        whole = audited_whole(given)
         report, _ = selected(numbered(whole, name), selection)
         if shape == "json":
             from seqaudit.pipeline.report.json_text import to_json
@@ -118,9 +115,6 @@ _part("captures", "What was read: frames, times, vantages.", ("captures", "unrea
 @limit_option(100)
 @selection_options
 def gaps(
-    captures: tuple[str, ...],
-    at: tuple[str, ...],
-    one_capture: bool | None,
     number: int | None,
     shape: str,
     style: TimeStyle,
@@ -142,7 +136,7 @@ def gaps(
     from seqaudit.pipeline.report.json_text import to_json
 
     selection = selection_from(given)
-    whole = audited_whole(captures, at, one_capture, given)
+    whole = audited_whole(given)
     if number is not None:
         if shape == "json":
             emit(to_json({"gaps": [gap_named(whole, number)]}))
@@ -164,9 +158,6 @@ def gaps(
 @time_option
 @limit_option(100)
 def recovery(
-    captures: tuple[str, ...],
-    at: tuple[str, ...],
-    one_capture: bool | None,
     shape: str,
     style: TimeStyle,
     limit: int,
@@ -180,7 +171,7 @@ def recovery(
     """
     from seqaudit.cli.commands.audit import tell_unjudged
 
-    report = audited_whole(captures, at, one_capture, given)
+    report = audited_whole(given)
     if shape == "json":
         from seqaudit.pipeline.report.json_text import to_json
 

@@ -18,9 +18,6 @@ from seqaudit.cli.run import audited_whole
 @limit_option(40)
 @selection_options
 def timeline(
-    captures: tuple[str, ...],
-    at: tuple[str, ...],
-    one_capture: bool | None,
     limit: int,
     **given: object,
 ) -> int:
@@ -39,7 +36,7 @@ def timeline(
     from seqaudit.cli.output.plot import Timeline
 
     selection = selection_from(given)
-    whole = audited_whole(captures, at, one_capture, given)
+    whole = audited_whole(given)
     report, _ = selected(whole, selection)
     with_gaps = {(gap["capture"], gap["stream"]) for gap in report["gaps"]}
     parts: list[Any] = []
@@ -73,9 +70,6 @@ def timeline(
     help="Which gap, as seqaudit show gaps numbers them.",
 )
 def sequence(
-    captures: tuple[str, ...],
-    at: tuple[str, ...],
-    one_capture: bool | None,
     number: int,
     **given: object,
 ) -> int:
@@ -93,7 +87,7 @@ def sequence(
     from seqaudit.cli.output.story import gap_named
 
     events = EventsOfStreams()
-    report = audited_whole(captures, at, one_capture, given, events)
+    report = audited_whole(given, events)
     if not report["gaps"]:
         emit("no gaps")
         return ExitCode.CLEAN

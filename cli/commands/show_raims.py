@@ -111,7 +111,7 @@ def windows(captures: tuple[str, ...], shape: str, **given: Any) -> int:
       seqaudit show windows sender.pcap
       seqaudit show windows --at 10.77.0.2 --params param.yaml B.pcap
     """
-    report = audited_whole(captures, given.pop("at"), given.pop("one_capture"), given)
+    report = audited_whole({"captures": captures, **given})
     own = report.get("tables", {}).get("raims", {}).get("windows", [])
     if shape == "json":
         from seqaudit.pipeline.report.json_text import to_json
@@ -165,7 +165,7 @@ def advisories(captures: tuple[str, ...], shape: str, **given: Any) -> int:
     Example:
       seqaudit show advisories --at B.pcap=10.77.0.2 B.pcap B-client.pcap
     """
-    report = audited_whole(captures, given.pop("at"), given.pop("one_capture"), given)
+    report = audited_whole({"captures": captures, **given})
     tables = report.get("tables", {}).get("raims", {})
     paths = {n: capture["path"] for n, capture in enumerate(report["captures"])}
     replayed, seen = tables.get("advisories", []), tables.get("rv_advisories", [])
@@ -223,7 +223,7 @@ def _show(
     listing: Callable[[str, Sequence[Row]], Listing],
     given: dict[str, Any],
 ) -> int:
-    report = audited_whole(captures, given.pop("at"), given.pop("one_capture"), given)
+    report = audited_whole({"captures": captures, **given})
     rows = report.get("tables", {}).get("raims", {}).get(table, [])
     paths = {n: capture["path"] for n, capture in enumerate(report["captures"])}
     if shape == "json":

@@ -71,9 +71,6 @@ _NUMBER = click.IntRange(min=1)
     help="The file to write; one that is there is replaced.",
 )
 def command(
-    captures: tuple[str, ...],
-    at: tuple[str, ...],
-    one_capture: bool | None,
     gaps: tuple[int, ...],
     findings: tuple[int, ...],
     streams: tuple[str, ...],
@@ -93,7 +90,7 @@ def command(
     """  # fmt: skip
     if not (gaps or findings or streams):
         raise click.UsageError("say what to write: --gap N, --finding N or --stream TEXT")
-    report = audited_whole(captures, at, one_capture, given)
+    report = audited_whole(given)
     comments: Comments = {}
     for number in gaps:
         _of_gap(report, number, comments)
