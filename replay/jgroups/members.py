@@ -63,6 +63,7 @@ class Members:
         self.addresses: dict[str, set[str]] = {}
         self.versions: dict[str, str] = {}
         self._vantage = vantage
+        self._sockets: dict[str, str] = {}  # address -> the member that was seen there first
         self._spoke = False  # the local one
         self._begun = -1  # number of the view with which the last one began anew
         self._own_ids: dict[str, dict[int, Mark]] = {}  # destination -> IP id -> where it was seen
@@ -80,6 +81,8 @@ class Members:
         host = host_of(address)
         if host in known:
             return  # each piece of a capture says it once: only the first time tells anything
+        if self._sockets.setdefault(address, event.source) != event.source and known:
+            return  # another member's, which sends again what this one had sent (5.5)
         known.add(host)
         if self.is_local(event.source) and not self._spoke:
             self.local = event.source

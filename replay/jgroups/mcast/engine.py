@@ -25,6 +25,7 @@ The rows are those of ``tests.replay.jgroups.mcast.rows``.
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
@@ -157,6 +158,7 @@ class McastEngine:
         self._queued: deque[Event] = deque()
         self._queued_messages = 0
         self._at = self._installed_at = -1  # frame of this event, and with which a view came in
+        self._asked_others = False  # for what they had not sent: any member may send it again
         self._document = self.parameters.value("rules") == "document"
 
     # -- events --------------------------------------------------------------------------------
@@ -308,6 +310,8 @@ class McastEngine:
         assert event.seqno is not None
         if event.destination is not None and self.members.local not in (None, event.destination):
             return  # a repair for somebody else
+        if self._asked_others:  # IP ids are of whichever member sent it
+            event = replace(event, fresh_id=None, last_fresh_id=None)
         if self.excluded is not None or (stream.receiver and stream.receiver.ended):
             if self.excluded is not None or not self.joined:
                 self._queue(event)  # what a process that begins here anew may take with its join
@@ -530,6 +534,7 @@ class McastEngine:
         assert event.source is not None and event.stream is not None
         sender = event.stream.rpartition("|")[2]  # N8: whoever was asked
         stream = self._stream(sender, event)
+        self._asked_others |= event.destination not in (None, sender)
         peer = stream.peer(event.source)
         peer.requests += 1
         peer.requested_seqnos += event.count

@@ -1,19 +1,23 @@
 """The receiver's rows (R, A, T, N and what of V and D concerns a receiver), captured at B."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from seqaudit.replay.contract.event import Event
 from tests.replay.builders import (
+    ADDRESS,
     A,
     C,
     Step,
     ack,
+    engine_at,
     heard,
     highest,
     join_rsp,
     leave_rsp,
+    member,
     msg,
     stable,
     view,
@@ -507,8 +511,8 @@ def test_the_documents_scan_may_ask_for_a_gap_at_once() -> None:
 # -- NAKACK2 (5.5) -----------------------------------------------------------------------------
 
 
-def msg2(seqno: int, to: int | None = None) -> Event:
-    return msg(seqno, to, system="nakack2")
+def msg2(seqno: int, to: int | None = None, *, ip_id: int | None = None) -> Event:
+    return msg(seqno, to, ip_id=ip_id, system="nakack2")
 
 
 @pytest.mark.rule("N1")
@@ -585,6 +589,29 @@ def test_a_request_to_another_member_counts_for_the_original_sender() -> None:
         "delivered": [[1, 3]],
         "recovered": 1,
     }
+
+
+@pytest.mark.rule("N8")
+@pytest.mark.rule("A3")
+def test_ip_ids_tell_nothing_where_another_member_sends_the_repairs() -> None:
+    asked = xmit_req(3, to=C, system="nakack2")
+    before = [msg2(n, ip_id=100 + n) for n in (1, 2, 4, 5)]
+    told = heard("B", JOINED, *before, 1000, asked, msg2(3, ip_id=7))
+    assert told.gaps() == [("recovered", [[3, 3]])]
+    assert told.findings() == [("MC001", "proven", [[3, 3]])]
+
+
+@pytest.mark.rule("N8")
+def test_who_sends_again_what_another_member_sent_is_not_that_member() -> None:
+    engine = engine_at("C")
+    for name in ADDRESS:
+        engine.feed(member(name))
+    resent = json.dumps({"address": f"{ADDRESS[C]}:7800", "version": "5.6.0"})
+    engine.feed(replace(member(A), detail=resent))
+    assert engine.members.is_local(C) and not engine.members.is_local(A)
+    anew = replace(member(C), source="C2", detail=resent)
+    engine.feed(anew)
+    assert engine.members.is_local("C2"), "a process that begins anew has the same socket"
 
 
 @pytest.mark.rule("N9")
