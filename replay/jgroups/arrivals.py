@@ -87,6 +87,7 @@ class Judged:
         by_rebuilt: asked for by no window but one that was built anew: the one before may have had
             it.
         left_out: not captured, and an own request for others shows that it was had.
+        passed_over: not captured, and acknowledged by a window that may have begun behind them.
         silent: not captured, and had in all likelihood, as nobody asked when its sender named it.
     """
 
@@ -102,6 +103,7 @@ class Judged:
         self.silent = RangeSet()
         self._had_below = 0  # by its ACKs
         self.left_out = RangeSet()
+        self.passed_over = RangeSet()
         self._begin(start)
         self.delivery = DeliveryOrder()
         self.recovery = Durations()
@@ -193,33 +195,44 @@ class Judged:
                 for part in self.asked.missing(first, stop):
                     self.by_rebuilt.add(*part)
 
-    def _had_all(self, seqno: int, mark: Mark) -> list[Range]:
+    def _had_all(self, seqno: int, mark: Mark, *, same: bool = True) -> list[Range]:
         """The receiver has everything up to ``seqno``; returns what was not captured."""
         self.tracker.reveal(seqno + 1, mark, BY_ACK)
         self.beginning.acknowledged(seqno)
-        return self._had(-(2**63), seqno + 1, mark)
+        return self._had(-(2**63), seqno + 1, mark, same=same)
 
-    def _had_others(self, named: list[Range], mark: Mark) -> list[Range]:
+    def _had_others(self, named: list[Range], mark: Mark, *, same: bool = True) -> list[Range]:
         """The receiver asked for ``named`` at a tick, which is all that it missed below the last of
         them (jgroups.md 4.4, 5.4): it had the others. Returns what of these was not captured.
         """
         had = [
             part
             for first, stop in RangeSet(named).missing(self.start, named[-1][0])
-            for part in self._had(first, stop, mark)
+            for part in self._had(first, stop, mark, same=same or first > named[0][0])
         ]
         for part in had:
-            self.left_out.add(*part)
+            for piece in self.passed_over.missing(*part):
+                self.left_out.add(*piece)
         return had
 
-    def _had(self, first: int, stop: int, mark: Mark) -> list[Range]:
-        """What is missing of [first, stop) had come: if it was asked for, as a repair."""
+    def _had(self, first: int, stop: int, mark: Mark, *, same: bool) -> list[Range]:
+        """What is missing of [first, stop) had come: if it was asked for, as a repair.
+
+        Args:
+            same: by the window that asked; else another one may begin behind it.
+        """
         had = self.tracker.open_within(first, stop)
         for part in had:
             for piece in self.asked.remove(*part):
-                self.tracker.close_within(*piece, Outcome.REPAIRED, mark)
-                self.lost.add(*piece)
-            self.tracker.close_within(*part, Outcome.UNCAPTURED, mark)
+                outcome = Outcome.REPAIRED if same else Outcome.STOPPED
+                self.tracker.close_within(*piece, outcome, mark if same else None)
+                if same:
+                    self.lost.add(*piece)
+            outcome = Outcome.UNCAPTURED if same else Outcome.UNASKED
+            for piece in self.tracker.close_within(*part, outcome, mark if same else None):
+                if not same:
+                    self.passed_over.add(*piece)
+                    self.unasked_long = True
         return had
 
     def _passed(self, stop: int, mark: Mark) -> None:

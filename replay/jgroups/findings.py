@@ -10,7 +10,7 @@ from seqaudit.replay.contract.reporter import Reporter, S, parts_of
 from seqaudit.replay.contract.worth import (
     END,
     LIKELY,
-    ORDERED,
+    PLACED,
     PLACED_HERE,
     SHOWN,
     TIMED,
@@ -48,6 +48,11 @@ _NOT_ASKED_FOR: Final = (
     "{receiver_member} for {count|it|them} either: it had {count|it|them} and the capture missed "
     "{count|it|them}, or the capture missed the requests; whether {count|it was|they were} lost "
     "cannot be told."
+)
+_PASSED_OVER: Final = (
+    "{receiver_member} acknowledged {count:message} of {sender_member} that this capture does not "
+    "hold, after so long without a word of them that its window may have been moved by a merge: "
+    "whether it had {count|it|them} cannot be told."
 )
 _NO_LONGER_ASKED_FOR: Final = (
     "{receiver_member} asked for {count:message} of {sender_member} and then no longer, and no "
@@ -87,7 +92,7 @@ class WindowReporter(Reporter[S]):
         unseen = sum(stop - first for first, stop in parts_of(gaps, Outcome.REPAIRED))
         of_unseen = " (of {unseen} the repair is not in this capture)" if unseen else ""
         yield from self._of_gaps(
-            stream, rule, gaps, ranges, SHOWN,
+            stream, rule, gaps, ranges, PLACED if unseen else SHOWN,
             "{count:message} of {sender_member} {count|was|were} missing at {receiver_member}, "
             "asked for and came" + of_unseen + "{slowest}.",
             slowest=slowest(max(times, default=None)), unseen=unseen,
@@ -163,17 +168,17 @@ class WindowReporter(Reporter[S]):
             )  # fmt: skip
         others = [gap for gap in gaps if gap.requested is None]
         if others:
-            yield self.open_yet(stream, still_open, others, Outcome.UNRECOVERED, until)
+            ranges = RangeSet(parts_of(others, Outcome.UNRECOVERED))
+            yield from self._open_yet(stream, still_open, others, ranges, until)
 
-    def open_yet(
-        self, stream: S, rule: str, gaps: list[Gap], outcome: Outcome, until: int
-    ) -> Finding:
-        """``gaps`` in which messages were missing when the capture ended, if before ``until``."""
-        return self.gap_finding(
-            stream, rule, gaps, parts_of(gaps, outcome),
+    def _open_yet(
+        self, stream: S, rule: str, gaps: list[Gap], ranges: RangeSet, until: int
+    ) -> Iterator[Finding]:
+        """What of ``gaps`` was missing when the capture ended, if before ``until``."""
+        yield from self._of_gaps(
+            stream, rule, gaps, ranges, LIKELY,
             "{count:message} of {sender_member} {count|was|were} still missing when the capture "
             "ended, less than three ticks after that showed.",
-            claim=LIKELY,
             holds={"end_before_ns": until},
         )  # fmt: skip
 
@@ -188,17 +193,18 @@ class WindowReporter(Reporter[S]):
         left_out = _taken(ranges, window.left_out)
         silent = _taken(ranges, window.silent)
         unasked = with_part(gaps, Outcome.UNASKED)
-        until = self._lost_from(unasked) if unasked else 0
+        never = RangeSet(parts_of(unasked, Outcome.UNASKED))
+        passed_over = _taken(never, window.passed_over)
+        until = self._lost_from(unasked) if never else 0
         for rule, some, claim, text, holds in (
             ("CP007", silent, LIKELY, _SILENT, None),
-            ("CP007", left_out, ORDERED, _LEFT_OUT, None),
-            ("CP007", ranges, ORDERED, _ACKNOWLEDGED, None),
-            ("CP007", RangeSet(parts_of(unasked, Outcome.UNASKED)), UNDECIDABLE, _NOT_ASKED_FOR,
-             {"end_from_ns": until}),
+            ("CP007", left_out, PLACED, _LEFT_OUT, None),
+            ("CP007", ranges, PLACED, _ACKNOWLEDGED, None),
+            ("CP007", passed_over, UNDECIDABLE, _PASSED_OVER, None),
+            ("CP007", never, UNDECIDABLE, _NOT_ASKED_FOR, {"end_from_ns": until}),
         ):  # fmt: skip
             yield from self._of_gaps(stream, rule, gaps, some, claim, text, holds=holds)
-        if unasked:
-            yield self.open_yet(stream, still_open, unasked, Outcome.UNASKED, until)
+        yield from self._open_yet(stream, still_open, gaps, never, until)
         stopped = RangeSet(parts_of(gaps, Outcome.STOPPED))
         yield from self._of_gaps(stream, "CP007", gaps, stopped, UNDECIDABLE, _NO_LONGER_ASKED_FOR)
         earlier = window.before.get(Outcome.UNRECOVERED, RangeSet())

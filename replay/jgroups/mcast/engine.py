@@ -155,6 +155,7 @@ class McastEngine:
         self.reports_interval: dict[str, tuple[int, int]] = {}
         self._known_views: dict[tuple[str, int], View] = {}
         self._bases: dict[str, int] = {}  # where a window begins that has not been opened yet
+        self._based_at: Mark | None = None  # when the last view told so
         self._queued: deque[Event] = deque()
         self._queued_messages = 0
         self._at = self._installed_at = -1  # frame of this event, and with which a view came in
@@ -255,7 +256,7 @@ class McastEngine:
                         )
         return stream
 
-    def _receiver(self, low: int, *, known: bool, system: str, based: bool = True) -> ReceiverModel:
+    def _receiver(self, low: int, *, known: bool, system: str, based: bool) -> ReceiverModel:
         capacity = self.parameters.value("capacity") if system != "nakack2" else None  # N2
         assert self._began is not None, "a window opens with an event"
         return ReceiverModel(
@@ -271,7 +272,7 @@ class McastEngine:
             began=self._began,
             elapsed=self._elapsed,
             life=self._life,
-            based=based,
+            based=self._based_at if based else None,
         )
 
     def _interval_ns(self) -> int:
@@ -307,11 +308,11 @@ class McastEngine:
             self._install_from(event)
 
     def _arrive(self, stream: Stream, event: Event) -> None:
-        assert event.seqno is not None
         if event.destination is not None and self.members.local not in (None, event.destination):
             return  # a repair for somebody else
         if self._asked_others:  # IP ids are of whichever member sent it
             event = replace(event, fresh_id=None, last_fresh_id=None)
+        assert event.seqno is not None
         if self.excluded is not None or (stream.receiver and stream.receiver.ended):
             if self.excluded is not None or not self.joined:
                 self._queue(event)  # what a process that begins here anew may take with its join
@@ -447,6 +448,7 @@ class McastEngine:
             for seen, at, here in self.views
         ]
         detail, mark = event.details(), event.first_mark()
+        self._based_at = mark
         digest = detail.get("digest") or {}
         for stream in self.streams.values():
             if stream.sender_model is not None:
@@ -478,6 +480,7 @@ class McastEngine:
             return
         if self._from_local(event) and event.destination is not None:
             self._bases.setdefault(event.destination, 0)  # its coordinator is a member (R16)
+            self._based_at = event.first_mark()
         if (
             self.vantage.kind != MEMBER
             or self.members.local is None
@@ -580,7 +583,7 @@ class McastEngine:
             return
         if stream.receiver is None and event.source in self._bases:
             stream.receiver = self._receiver(
-                self._bases[event.source], known=True, system=stream.system
+                self._bases[event.source], known=True, system=stream.system, based=True
             )
         if stream.receiver is not None:
             stream.receiver.highest(event.seqno, mark, event.fresh_id)

@@ -53,6 +53,8 @@ CROSSING_NS: Final = 20_000_000
 #: Values of HIGHEST_SEQNO that are remembered, to know the requests that they cause.
 LAST_TOLD: Final = 16
 THRESHOLD_PATIENCE_NS: Final = 200_000_000
+#: A view without the sender and the merge behind it take longer: MERGE3 looks every 10 s or more.
+SOONEST_MERGE_NS: Final = 2_000_000_000
 
 
 class AckSchedule(NamedTuple):
@@ -77,10 +79,10 @@ class ReceiverModel(Judged):
         interval_given: the interval is not a default, so a request can be too early.
         document: the MCAST document's bounds (5.6).
         acks: when this member owes an ACK (NAKACK4); null: it sends none.
-        began: when the conversation's capture did; where the window begins, ``based`` knows.
+        began: when the conversation's capture did.
         elapsed: of the conversation.
         life: of this member.
-        based: a view or digest says where the window begins.
+        based: when a view or digest told where the window begins; null: none did.
     """
 
     def __init__(
@@ -96,13 +98,13 @@ class ReceiverModel(Judged):
         began: Mark,
         elapsed: Elapsed,
         life: Life,
-        based: bool = True,
+        based: Mark | None,
     ) -> None:
         super().__init__(
             low + 1,
             known=known,
             interval_ns=interval_ns,
-            beginning=Beginning(began, elapsed, low if based else None),
+            beginning=Beginning(began, elapsed, None if based is None else low),
             elapsed=elapsed,
         )
         self.window = Window(low, capacity, document=document)
@@ -122,7 +124,8 @@ class ReceiverModel(Judged):
         self._highest_first: Mark | None = None  # the first that named it
         self._life = life
         self._told: deque[int] = deque(maxlen=LAST_TOLD)  # by HIGHEST_SEQNO
-        self._floor = low if based else None  # it begins no later; null: nothing tells yet
+        self._floor = None if based is None else low  # it begins no later; null: nothing tells yet
+        self._spoken_at = based  # when this member said something of it last
         self.own_level = low if known else 0
         self._level_at: Mark | None = None  # when it said so
         self._last_id: int | None = None  # the newest of the datagrams so far
@@ -205,13 +208,13 @@ class ReceiverModel(Judged):
             self.oversized_requests.append((mark, event.count))
         if not ranges:
             return  # T4: it had become empty
-        self._shows(ranges[0][0] - 1)
+        same = self._shows(ranges[0][0] - 1, mark)
         for_highest = event.count == 1 and ranges[0][0] == self.highest_told
         self.tracker.reveal(ranges[-1][1], mark, BY_REQUEST)
         at_tick = self._at_a_tick(ranges)
         if at_tick:
             self.waited.remove(self.start, ranges[-1][1])  # what it lost it asks for
-            for had in self._had_others(ranges, mark):
+            for had in self._had_others(ranges, mark, same=same):
                 accepted = self.window.accept(*had)
                 if accepted.delivered is not None:
                     self._hand_on(accepted.delivered, mark)
@@ -248,7 +251,7 @@ class ReceiverModel(Judged):
         The same level again (R12, D5) says nothing new.
         """
         self._see_time(mark)
-        self._shows(seqno)
+        same = self._shows(seqno, mark)
         if seqno <= self.own_level:
             return
         self.own_level, self._level_at, self._id_at_level = seqno, mark, self._last_id
@@ -258,18 +261,24 @@ class ReceiverModel(Judged):
         for pending in (self._asked_had, self._asked_had_highest):
             for part in pending.remove(self.start, stop):
                 self.spurious.add(*part, mark)
-        self._had_all(seqno, mark)
+        self._had_all(seqno, mark, same=same)
         skipped = self.window.skip_to(seqno)
         if skipped is not None:
             self._hand_on(skipped, mark)
         self._unacked = mark if self.window.low > seqno else None
 
-    def _shows(self, level: int) -> None:
-        """The first that this member says of a window that nothing told of: it begins no later, and
-        of what is below nobody can tell whether it was for it."""
+    def _shows(self, level: int, mark: Mark) -> bool:
+        """This member says something of its window: is it the one that it spoke of before? A merge
+        that the capture lacks may have moved it.
+
+        The first word of a window that nothing told of: it begins no later, and of what is below
+        nobody can tell whether it was for it.
+        """
         if self._floor is None:
             self._floor = level
             self.beginning.begins(level)
+        before, self._spoken_at = self._spoken_at, mark
+        return before is not None and mark.at_ns - before.at_ns <= SOONEST_MERGE_NS
 
     def merge(self, low: int, mark: Mark) -> bool:
         """A merge digest: a window that is behind it is replaced, what is between skipped (R19)."""
@@ -299,6 +308,7 @@ class ReceiverModel(Judged):
             for part in RangeSet(self.delivery.ranges).missing(self.window.low + 1, low + 1):
                 self.skipped.add(*part)
         self._begin(low + 1)
+        self._spoken_at = None
         self.start_known = True
         self.window = Window(low, self.window.capacity, document=self.window.document)
         self.ended = None

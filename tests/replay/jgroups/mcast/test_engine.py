@@ -102,7 +102,7 @@ def test_who_joins_through_this_member_gets_a_window_at_zero() -> None:
 
 @pytest.mark.rule("R18")
 def test_of_what_is_below_a_members_first_ack_nobody_can_tell_whether_it_had_it() -> None:
-    told = heard("B", msg(3), msg(4), 2000, msg(5), msg(6), 500, ack(9), 500, msg(8, ip_id=9))
+    told = heard("B", msg(3), msg(4), 2000, msg(5), msg(6), 500, ack(9), 500, msg(6, ip_id=9))
     assert told.findings() == []
     assert told.told("not_captured", "sent_before", "retransmissions") == {
         "not_captured": 0,

@@ -591,6 +591,23 @@ def test_a_request_to_another_member_counts_for_the_original_sender() -> None:
     }
 
 
+@pytest.mark.rule("V18")
+@pytest.mark.rule("R19")
+def test_what_a_member_acknowledges_after_a_long_silence_a_merge_may_have_skipped() -> None:
+    split = (JOINED, msg(1), ack(1), msg(5), 600, xmit_req(2), 9000)
+    told = heard("B", *split, ack(9))
+    assert told.findings("MC023") == [
+        ("CP007", "cannot be told", [[3, 4], [6, 9]]),
+        ("CP007", "cannot be told", [[2, 2]]),
+    ]
+    assert told.told("lost", "recovered", "not_captured") == {
+        "lost": None, "recovered": 0, "not_captured": 0,
+    }  # fmt: skip
+    soon = heard("B", *split[:-1], 600, ack(9))
+    assert ("MC001", "proven", [[2, 2]]) in soon.findings()
+    assert ("CP007", "proven", [[3, 4], [6, 9]]) in soon.findings()
+
+
 @pytest.mark.rule("N8")
 @pytest.mark.rule("A3")
 def test_ip_ids_tell_nothing_where_another_member_sends_the_repairs() -> None:
