@@ -403,7 +403,6 @@ def decode(data, count, starts, stops, lengths, sources, destinations, source_po
             s = m[H_STREAM_ROWS] + m[c + C_STREAM] * m[H_STRIDE]
             if usual == 1 and m[c + C_STREAM] > 0 and items > 0 and m[s + KIND] == DATA_RUN:
                 d = m[f + F_SEQNO]
-                seqno = -1
                 if m[d + D_READ] == READ_U64:
                     seqno = u32be(data, at + m[d + D_OFFSET])
                     if seqno < TOP:
@@ -435,8 +434,7 @@ def decode(data, count, starts, stops, lengths, sources, destinations, source_po
                         usual = same_bytes(data, at, s, f, m)
                     if usual == 1:
                         if m[f + F_BLOCKS] >= 0 and room == length:
-                            if odd_blocks(data, at, stops[i], items, f, m) == 1:
-                                m[s + ODD] = m[s + ODD] + 1
+                            m[s + ODD] = m[s + ODD] + odd_blocks(data, at, stops[i], items, f, m)
                         outcomes[i] = DECODED
                         m[f + F_TAKEN] = m[f + F_TAKEN] + 1
                         m[f + F_TOTALS] = m[f + F_TOTALS] + items
