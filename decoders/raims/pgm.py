@@ -43,7 +43,7 @@ from seqaudit.decoders.kernels.loader import (
 from seqaudit.decoders.network.packets import Datagrams, Outcome
 from seqaudit.decoders.raims import pgm_kernels as wire
 from seqaudit.decoders.raims.messages import FIELDS, SUBJECTS
-from seqaudit.decoders.raims.rows import CODES, RAIMS, UNTOLD, RaimsRows, Where
+from seqaudit.decoders.raims.rows import CODES, RAIMS, SEEN_LIMIT, UNTOLD, RaimsRows, Where
 
 SYSTEM: Final = "pgm"
 
@@ -80,6 +80,8 @@ _IS_ASKING: Final = flags_of((wire.NAK, wire.NCF, wire.NNAK), _NO_TYPE + 1)
 _KIND_OF: Final = np.array(
     [int(_KINDS.get(sort, Kind.NOTICE)) for sort in range(_NO_TYPE + 1)], np.int16
 )
+
+_IS_RAIMS: Final = flags_of((wire.MESSAGES, wire.MESSAGE, wire.CONTROL), 16)
 
 OPTION_NAK_LIST: Final = 0x02
 #: A parity packet: its number is that of a group of packets (RFC 3208 11).
@@ -316,6 +318,7 @@ class PgmDecoder:
         self._with_raims = RAIMS not in settings.no_decode
         self._walk = Walk(MODE_RAIMS if self._with_raims else MODE_PGM)
         self._rows = RaimsRows()
+        self._told: set[str] = set()  # TSIs of which it is said that they carry raims
 
     def decode(self, datagrams: Datagrams) -> list[pa.RecordBatch]:
         """Claim what is PGM (``outcome``) and return its rows."""
@@ -366,7 +369,28 @@ class PgmDecoder:
         details = self._walk.details(table)
         batches = self._packets(datagrams, table, links, details)
         where = Where(datagrams, links)
+        batches += self._carriers(datagrams, table, links)
         return batches + self._rows.batches(where, self._walk.memory, table, details)
+
+    def _carriers(
+        self, datagrams: Datagrams, table: Int64s, links: Mapping[int, str]
+    ) -> list[pa.RecordBatch]:
+        """That a TSI carries raims, which says how its receivers ask, in the TSI's conversation;
+        once in each piece."""
+        own = table[_IS_RAIMS[table[:, wire.SORT]]]
+        found: list[dict[str, Any]] = []
+        for number, place in zip(*np.unique(own[:, wire.LINK], return_index=True), strict=True):
+            tsi = links[int(number)]
+            if tsi in self._told or len(self._told) >= SEEN_LIMIT:
+                continue
+            self._told.add(tsi)
+            row = self._rows.base(datagrams, own[place].tolist(), tsi)
+            found.append(row | {
+                "index": -1, "system": SYSTEM, "conversation": f"pgm|{tsi}", "stream": tsi,
+                "kind": int(Kind.MEMBER), "wire_kind": "RAIMS", "count": 0, "size": 0,
+                "fresh_id": None, "last_fresh_id": None,
+            })  # fmt: skip
+        return [pa.RecordBatch.from_pylist(found, schema=EVENTS)] if found else []
 
     def _packets(
         self, datagrams: Datagrams, table: Int64s, links: Mapping[int, str], details: pa.Array

@@ -85,6 +85,7 @@ class PgmEngine:
         self.vantage = vantage
         self.ends = ends  # where there are captures of other hosts as well
         self.sender: str | None = None
+        self.of_raims = False  # it carries raims, which fixes how often a receiver asks
         self.window = PgmWindow(window_settings(self.parameters))
         self.packets: dict[str, int] = {}
         self.by_source: dict[str, dict[str, int]] = {}
@@ -159,6 +160,9 @@ class PgmEngine:
     def feed(self, event: Event) -> None:
         """One row of the TSI."""
         mark, last = event.first_mark(), event.last_mark()
+        if event.kind is Kind.MEMBER:
+            self.of_raims = True
+            return
         if event.wire_kind == "LARGE":
             self._large(event, mark)
             return

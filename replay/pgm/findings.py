@@ -149,15 +149,18 @@ class _Reporter(Reporter[_Subject]):
         )  # fmt: skip
         gone = [hole for fate in GIVEN_UP for hole in by_fate.get(fate, [])]
         for sure in (Certainty.PROVEN, Certainty.LIKELY):
-            some = [hole for hole in gone if hole.loss is sure]
+            some = [hole for hole in gone if self._loss(hole) is sure]
+            by_rounds = any(hole.fate is Fate.RETRIES for hole in some)
             yield from self._holes(
                 "PG002", some, self._given_up(some, sure),
                 "{count:packet} of {sender_member} never came; {receiver_member} {why}.",
+                self._rounds if by_rounds else None,
             )  # fmt: skip
         yield from self._holes(
             "CP007", by_fate.get(Fate.ASKED, []), LIKELY,
             "{receiver_member} asked {most:time} for {count:packet} of {sender_member} and no "
             "more: {count|it|they} came, and the capture missed {count|it|them}.",
+            self._rounds,
         )  # fmt: skip
         unasked = [*by_fate.get(Fate.UNASKED, []), *(h for h in gone if h.loss is UNDECIDABLE.best)]
         yield from self._holes(
@@ -178,6 +181,18 @@ class _Reporter(Reporter[_Subject]):
             "{count:packet} of {sender_member} {count|was|were} asked for and {count|is|are} open "
             "at the end.",
         )  # fmt: skip
+
+    @property
+    def _rounds(self) -> str | None:
+        """The parameter that says how often a receiver asks, if the default stands in for it; raims
+        fixes it."""
+        given = self.engine.of_raims or self.parameters.is_given("nak_data_retries")
+        return None if given else "nak_data_retries"
+
+    def _loss(self, hole: Hole) -> Certainty:
+        """How sure it is that a packet that was given up never came."""
+        by_default = hole.fate is Fate.RETRIES and self._rounds is not None
+        return Certainty.LIKELY if by_default else hole.loss
 
     def _given_up(self, holes: list[Hole], sure: Certainty) -> Claim:
         """Shown by NAKs that are counted, and by what did not come in the last wait."""
@@ -282,7 +297,9 @@ class _Reporter(Reporter[_Subject]):
     def _default(self, name: str) -> tuple[str, ...]:
         return () if self.parameters.is_given(name) else (name,)
 
-    def _holes(self, rule: str, holes: list[Hole], claim: Claim, text: str) -> Iterator[Finding]:
+    def _holes(
+        self, rule: str, holes: list[Hole], claim: Claim, text: str, default: str | None = None
+    ) -> Iterator[Finding]:
         if not holes:
             return
         evidence = []
@@ -301,6 +318,7 @@ class _Reporter(Reporter[_Subject]):
             seqnos=list(RangeSet((h.sqn, h.sqn + h.count) for h in holes))[:1000],
             mark=holes[0].revealed, evidence=evidence,
             facts={"count": count, "why": "; ".join(why), "most": max(h.naks for h in holes)},
+            default=default,
         )  # fmt: skip
 
 

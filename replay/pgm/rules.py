@@ -21,8 +21,8 @@ PGM: Final[tuple[Rule, ...]] = (
         "the sender's trail or out of the full receive window after a NAK. A receiver that asked "
         "less often and then no more had it in the end, or the capture missed the rest (CP007). "
         "Proven by ten NAKs that were confirmed, or as many that were not, where the capture lacks "
-        "no other packet of the sender: it may be the last repair. The time is that of the "
-        "give-up.",
+        "no other packet of the sender: it may be the last repair; how often a receiver asks must "
+        "be known (raims fixes it, else nak_data_retries). The time is that of the give-up.",
         "Find where RDATA is lost; raise txw_sqns where the trail had passed.",
         "raims.md 2"),
     info(

@@ -30,6 +30,7 @@ PGM: Final = System(
     ("PG",),
     PARAMETERS,
     joins={NAME: Joining(carries=True)},
+    members=False,
     meeting=meeting,
     comparison=PgmEnds,
     streams={NAME: [PgmStreamRow]},

@@ -229,6 +229,11 @@ class LinkTable:
             return False
         return any(link.window.held_up(at_ns) for at_ns in times_ns)
 
+    def freed_at(self, stream: Stream, times_ns: Iterable[int]) -> bool:
+        """Were messages of its link handed on behind packets given up just about then?"""
+        link = self.pgm.get(stream.link)
+        return link is not None and any(link.freed_at(at_ns) for at_ns in times_ns)
+
     def trailing(self, stream: Stream) -> None:
         """What may have been lost behind the stream's last message."""
         link = self.pgm.get(stream.link)

@@ -6,6 +6,7 @@ any other (TCP) is in order by itself. Messages behind a hole wait here.
 
 import heapq
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -139,6 +140,7 @@ class PgmLink:
         self._mark: Mark | None = None
         self._gave_up = False
         self._gave_up_ns = -SAME_PASS_NS
+        self._freed_ns: deque[int] = deque(maxlen=MAX_HELD)  # when messages went on behind one
         self._held: list[tuple[int, int, Event]] = []
         self._order = 0
 
@@ -294,7 +296,15 @@ class PgmLink:
             return ready
         ended = self.window.ended[-1].ended if self.window.ended else None
         self._mark = Mark(ended.frame if ended is not None else 0, at_ns)
+        if self._held and self._held[0][0] < self.window.next:
+            self._freed_ns.append(at_ns)
         return [*ready, *self._release(self._mark, self._to_come)]
+
+    def freed_at(self, at_ns: int) -> bool:
+        """Did messages go on behind a packet given up so shortly before or behind a time that
+        coarse timers may have done it on its other side?"""
+        place = bisect_left(self._freed_ns, at_ns - SLACK_NS)
+        return place < len(self._freed_ns) and self._freed_ns[place] <= at_ns + SLACK_NS
 
     def between(self, sqn: int, other: int) -> Missing:
         """What of the sqns in between did not come."""

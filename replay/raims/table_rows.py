@@ -21,7 +21,13 @@ from seqaudit.replay.raims.report_rows import (
     PeerLossRow,
     RvAdvisoryRow,
 )
-from seqaudit.replay.raims.reporting import AT_THE_END, UNSEEN, RaimsReporter
+from seqaudit.replay.raims.reporting import (
+    AT_THE_END,
+    FREED,
+    HELD_UP,
+    UNSEEN,
+    RaimsReporter,
+)
 from seqaudit.replay.raims.rotation import Rotation
 from seqaudit.replay.raims.seqno import base_of, shown, start_of
 from seqaudit.replay.raims.stream_rows import bounds
@@ -160,6 +166,8 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         why = report.doubt(stream, observer)
         if why is not None:
             unknown |= dict.fromkeys(("msg_loss", "lost", "false_loss"), why)
+            if why in (HELD_UP, FREED):  # what was wanted then
+                unknown |= dict.fromkeys(_COUNTERS, why)
         least, most = bounds(stream)
         lower += least
         false += stream.false_loss

@@ -173,5 +173,7 @@ class Decoded:
         return [row for row in self.rows if row["system"] == "raims" and row["index"] >= 0]
 
     def packets(self) -> list[dict[str, Any]]:
-        """Rows of the PGM conversation."""
-        return [row for row in self.rows if row["conversation"].startswith("pgm|")]
+        """Rows of packets in the PGM conversation."""
+        return [
+            row for row in self.rows if row["conversation"].startswith("pgm|") and row["index"] >= 0
+        ]

@@ -200,7 +200,7 @@ def test_a_large_packet_is_told_beside_its_run() -> None:
     """Of its TSI alone: a row of the link would end the runs of its messages."""
     one, big = data("_1.A", 7), data("_1.A", 8, payload=1600)
     found = decoded(odata(0, one), odata(1, big), odata(2, data("_1.A", 9)))
-    of_tsi = [row for row in found.rows if row["conversation"].startswith("pgm|")]
+    of_tsi = found.packets()
     assert [(r["wire_kind"], r["seqno"], r["stop_seqno"], r["count"]) for r in of_tsi] == [
         ("ODATA", 0, 3, 3), ("LARGE", 1, 2, 0),
     ]  # fmt: skip
@@ -248,7 +248,7 @@ def test_heartbeats_name_a_member_once() -> None:
         ("version", "1.47"), ("converge", 99), sort=3, options=16, path=2,
     )  # fmt: skip
     found = decoded(odata(0, beat), odata(1, beat))
-    members = [r for r in found.rows if r["kind"] == Kind.MEMBER]
+    members = [r for r in found.rows if r["kind"] == Kind.MEMBER and r["system"] == "raims"]
     assert [(r["source"], json.loads(r["detail"])) for r in members] == [
         (BRIDGE.hex(), {"address": "10.77.0.1:50000", "name": "A", "version": "1.47"})
     ]
@@ -530,3 +530,15 @@ def test_packets_cut_anywhere_never_raise() -> None:
     for packet in PACKETS:
         both_modes([packet[:size] for size in range(len(packet))])
         decoded(packet, cut=len(packet) // 2)
+
+
+def test_a_tsi_that_carries_raims_says_so_once_in_its_own_conversation() -> None:
+    carried = [odata(number, data("_1.A", 1 + number)) for number in range(3)]
+    for payloads, told in ((carried, [2]), ([odata(0, b"x" * 80)], [])):
+        rows = decoded(spm(1, 0, 0), *payloads).rows
+        own = [
+            r for r in rows if r["conversation"].startswith("pgm|") and r["wire_kind"] == "RAIMS"
+        ]
+        assert [(r["frame"], r["kind"], r["count"]) for r in own] == [
+            (frame, Kind.MEMBER, 0) for frame in told
+        ]

@@ -15,6 +15,7 @@ from tests.replay.raims.builders import (
     F0,
     HERE,
     LINK,
+    OF_RAIMS,
     PEER,
     SECOND,
     T0,
@@ -182,6 +183,7 @@ def test_where_nobody_is_known_to_look_on_what_was_asked_for_is_said_by_who_aske
 def test_findings_of_a_receiver_of_pgm() -> None:
     engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
     for event in (
+        OF_RAIMS,
         packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.05), packet("RDATA", 2, 0.1),
         packet("ODATA", 3, 0.2), packet("ODATA", 5, 0.3),
         packet("LARGE", 5, 0.3, size=20_000, count=0), packet("ODATA", 4, 0.4),
@@ -290,9 +292,9 @@ def test_what_is_asked_for_after_it_came_was_dropped_inside(
 def test_a_damaged_packet_in_the_last_wait_may_be_the_repair() -> None:
     """What PG002 and RA001 rest on is held against the holes of the capture."""
     engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
-    events = [packet("ODATA", 1, 0.0), packet("SPM", 2, 0.1)]
+    events = [OF_RAIMS, packet("ODATA", 1, 0.0), packet("SPM", 2, 0.1)]
     events += [nak(2, 0.2 + turn / 2) for turn in range(10)] + [packet("SPM", 2, 9.0)]
-    for number, event in enumerate(events, 1):
+    for number, event in enumerate(events):
         engine.feed(replace(event, frame=number))
     engine.close()
     found = only(pgm_findings.results(engine, 0, T0), "PG002")
@@ -305,3 +307,16 @@ def test_of_a_run_that_came_in_part_before_that_part_are_copies() -> None:
                     stop_seqno=5))  # fmt: skip
     assert only(rows, "PG004")["facts"]["count"] == 1
     assert (rows[0].detail["copies"], rows[0].detail["network_duplicates"]) == (1, 0)
+
+
+@pytest.mark.parametrize("raims", [True, False])
+@pytest.mark.parametrize(("rounds", "rule"), [(10, "PG002"), (3, "CP007")])
+def test_how_often_a_receiver_asks_is_its_own_affair_where_nobody_says(
+    rounds: int, rule: str, raims: bool
+) -> None:
+    """RFC 3208 leaves NAK_DATA_RETRIES to who implements it; raims sets ten."""
+    naks = [nak(2, 0.1 + turn / 2) for turn in range(rounds)]
+    story = (packet("ODATA", 1), packet("ODATA", 3), *naks, packet("SPM", 3, 60.0))
+    found = only(received(*story, raims=raims), rule)
+    assert ("nak_data_retries" in found["text"]) == (not raims)
+    assert (found["certainty"] == "proven") == (raims and rule == "PG002")

@@ -64,10 +64,15 @@ def sureness_of(rows: Any) -> dict[str, list[str]]:
     return found
 
 
-def received(*events: Event, at: str = HERE) -> list[Any]:
+#: A TSI carries raims.
+OF_RAIMS = Event(frame=1, at_ns=T0, kind=Kind.MEMBER, wire_kind="RAIMS", system="pgm",
+                 stream="0102.1")  # fmt: skip
+
+
+def received(*events: Event, at: str = HERE, raims: bool = True) -> list[Any]:
     """What a TSI says at a point of capture."""
     engine = PgmEngine("pgm|0102.1", {}, Vantage("member", at))
-    for event in events:
+    for event in (OF_RAIMS, *events) if raims else events:
         engine.feed(event)
     engine.close()
     return pgm_findings.results(engine, 0, T0)

@@ -487,3 +487,18 @@ def test_figures_of_what_waits_at_the_end_behind_packets_given_up_are_null(
                row["repeat"], row["not_sub"], row["lost_lower"])  # fmt: skip
     had = [[F0 + 1, F0 + 1], [F0 + 4, F0 + 4]]
     assert figures == ((None,) * 7 if then is None else (had, 2, 2, 0, 0, 0, 2))
+
+
+@pytest.mark.parametrize(("joined", "known"), [(1.99, True), (2.001, False), (2.02, True)])
+def test_what_went_on_just_as_subscriptions_changed_is_not_told(joined: float, known: bool) -> None:
+    """Packet 2 is given up at 2.0002 s by its timers, which are coarse."""
+    world = gives_up(2)
+    world.engine.feed(packet("RDATA", 3, 1.9, stream=f"{LINK}|"))
+    world.data(F0 + 3, 1.9, stream=f"{LINK}|{PEER}|_1.A", fresh_id=3)
+    for at, word in ((joined, "LEAV"), (2.5, "JOIN")):
+        world.notice(word, at, source=ME, kind=Kind.SUBSCRIBE, stream=None, subject="_1.A")
+    rows = world.rows()
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM"]
+    (row,) = [r.detail for r in rows if r.kind == TABLE and r.detail["table"] == "loss"]
+    figures = stream["delivered"], row["msg_loss"], row["null_rte"]
+    assert [figure is None for figure in figures] == [not known] * 3
