@@ -3,10 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from seqaudit.replay.raims.clocks import beyond
 from seqaudit.replay.sequence.gaps import Mark
-
-#: Clocks of two daemons may differ by so much before anything is said.
-SKEW_NS: Final = 2_000_000_000
 
 
 @dataclass(slots=True)
@@ -70,7 +68,7 @@ class Peer:
         before one of its first messages, where those show that the clocks do not agree."""
         if self.clock_ns is not None:
             return self.clock_ns
-        return self.skew[0] if self.skew and abs(self.skew[0]) > SKEW_NS else 0
+        return beyond(self.skew[0]) if self.skew else 0
 
     def is_silent(self, now_ns: int) -> bool:
         """Was nothing heard of it for so long that it is dropped?"""

@@ -9,10 +9,10 @@ from seqaudit.replay.contract.reporter import Reporter, Subject
 from seqaudit.replay.contract.results import TABLE, Result
 from seqaudit.replay.contract.worth import SHOWN, Claim, Doubt, Span
 from seqaudit.replay.raims import own_words
+from seqaudit.replay.raims.clocks import off
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW
 from seqaudit.replay.raims.observer import Observer
-from seqaudit.replay.raims.peers import SKEW_NS
 from seqaudit.replay.raims.streams import Stream
 from seqaudit.replay.raims.truth import Loss
 from seqaudit.replay.sequence.durations import shown
@@ -182,7 +182,7 @@ class RaimsReporter(Reporter[Subject]):
             peer = observer.peers.get(bridge)
             if peer is None or not peer.skew or peer.clock_pairs < LEAST_PAIRS:
                 continue
-            skew = _off(peer.skew)
+            skew = off(peer.skew)
             if skew is not None:
                 return skew
         return None
@@ -190,15 +190,7 @@ class RaimsReporter(Reporter[Subject]):
     def _capture_clock_off(self) -> bool:
         """Are the clocks of several daemons off alike? Then it is the capture's."""
         own = self.engine.state.own_skew
-        off = [self.skew(bridge) for bridge in self.engine.members.users]
-        off += [_off(own)] if own else []
-        found = [skew for skew in off if skew is not None]
+        skews = [self.skew(bridge) for bridge in self.engine.members.users]
+        skews += [off(own)] if own else []
+        found = [skew for skew in skews if skew is not None]
         return len(found) > 1 and (min(found) > 0 or max(found) < 0)
-
-
-def _off(skew: list[int]) -> int | None:
-    """How far a clock is off, by the least and the most that capture time is ahead of it."""
-    least, most = skew
-    if least > SKEW_NS:
-        return -least
-    return -most if most < -SKEW_NS else None

@@ -5,10 +5,10 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.raims.clocks import SKEW_NS, ahead_of
 from seqaudit.replay.raims.link_table import link_of
 from seqaudit.replay.raims.message import Message
 from seqaudit.replay.raims.observer import Observer
-from seqaudit.replay.raims.peers import SKEW_NS
 from seqaudit.replay.raims.seqno import base_of, key
 from seqaudit.replay.raims.state import State, spread, stream_of
 from seqaudit.replay.raims.streams import Stream
@@ -106,7 +106,7 @@ class Sending:
         observer.start_told = True
         if observer.bridge in self._state.members.users:
             self._state.members.users[observer.bridge].start_ns = start_ns
-        off_ns = _clock_off(event)
+        off_ns = ahead_of(event)
         began_ns = start_ns + off_ns
         if abs(observer.start_ns - began_ns) <= (SKEW_NS if off_ns else 0):
             return
@@ -129,14 +129,3 @@ class Sending:
             subscriptions.start(subject, wildcard=wildcard)
         else:
             subscriptions.stop(subject, wildcard=wildcard)
-
-
-def _clock_off(event: Event) -> int:
-    """How far the capture's clock is ahead of who sent a HELO or HB; 0 where they agree. A HELO has
-    the time of its sender's start, so that it shows only a clock that is behind."""
-    if event.stamp is None:
-        return 0
-    ahead_ns = event.at_ns - event.stamp
-    if abs(ahead_ns) <= SKEW_NS or (event.wire_kind == "HELO" and ahead_ns > 0):
-        return 0
-    return ahead_ns

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.raims.clocks import Clocks
+from seqaudit.replay.raims.clocks import SKEW_NS, Clocks
 from seqaudit.replay.raims.convergence import Convergence
 from seqaudit.replay.raims.fast_path import SteadyStreams
 from seqaudit.replay.raims.link_table import LinkTable, link_of
@@ -12,7 +12,6 @@ from seqaudit.replay.raims.members import Members
 from seqaudit.replay.raims.message import Message
 from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.observer import STARTED_NS, Observer
-from seqaudit.replay.raims.peers import SKEW_NS
 from seqaudit.replay.raims.publisher import PublisherWindow, Why
 from seqaudit.replay.raims.releases import APRIL_2024, AUGUST_2022
 from seqaudit.replay.raims.seqno import base_of

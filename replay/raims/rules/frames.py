@@ -7,7 +7,7 @@ from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
 from seqaudit.replay.contract.rule import Rule, info, warning
 from seqaudit.replay.contract.worth import LIKELY, SHOWN
-from seqaudit.replay.raims.peers import SKEW_NS
+from seqaudit.replay.raims.clocks import SKEW_NS
 from seqaudit.replay.raims.publisher import Why
 from seqaudit.replay.raims.reporting import CLOCKS, SECOND_NS, About, RaimsReporter
 from seqaudit.replay.raims.seqno import (
