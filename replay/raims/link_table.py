@@ -223,16 +223,9 @@ class LinkTable:
         return 0 if link is None or stream.last_sqn is None else link.refused(stream.last_sqn)
 
     def held_up(self, stream: Stream, times_ns: Iterable[int]) -> bool:
-        """Did messages of its link wait at one of these times for what was dropped inside?"""
+        """Is it unknown whether its link handed on messages before or behind one of these?"""
         link = self.pgm.get(stream.link)
-        if link is None or not link.window.inside:
-            return False
-        return any(link.window.held_up(at_ns) for at_ns in times_ns)
-
-    def freed_at(self, stream: Stream, times_ns: Iterable[int]) -> bool:
-        """Were messages of its link handed on behind packets given up just about then?"""
-        link = self.pgm.get(stream.link)
-        return link is not None and any(link.freed_at(at_ns) for at_ns in times_ns)
+        return link is not None and any(link.held_up(at_ns) for at_ns in times_ns)
 
     def trailing(self, stream: Stream) -> None:
         """What may have been lost behind the stream's last message."""

@@ -56,10 +56,6 @@ class Missing:
         """Packets that are not here, or not whole."""
         return sum(hole.count for hole in self.holes) + self.cut + self.unread
 
-    def lost(self, *sure: Certainty) -> int:
-        """Packets of which it is so sure that they were lost."""
-        return sum(hole.count for hole in self.holes if hole.loss in sure)
-
     @property
     def certainty(self) -> Certainty:
         """How sure it is that all that was in them was lost, and nothing else is missing."""
@@ -68,10 +64,8 @@ class Missing:
         if self.cut or self.unread or not self.holes:
             return Certainty.UNDECIDABLE
         losses = {hole.loss for hole in self.holes}
-        for sure in (Certainty.UNDECIDABLE, Certainty.LIKELY):
-            if sure in losses:
-                return sure
-        return Certainty.PROVEN
+        unsure = (Certainty.UNDECIDABLE, Certainty.LIKELY)
+        return next((sure for sure in unsure if sure in losses), Certainty.PROVEN)
 
     @property
     def rests(self) -> Rests:
@@ -90,7 +84,7 @@ class Missing:
             return f"{_packets(self.cut)} before it {_were(self.cut)} cut by the snap length"
         if self.unread:
             return f"{_packets(self.unread)} before it could not be read to the end (CP006)"
-        unsure = self.count - self.lost(Certainty.PROVEN)
+        unsure = sum(hole.count for hole in self.holes if hole.loss is not Certainty.PROVEN)
         if unsure:
             return f"{_packets(unsure)} before it {_were(unsure)} not captured, nor surely given up"
         return "no packet before it is missing on this link"
@@ -300,9 +294,11 @@ class PgmLink:
             self._freed_ns.append(at_ns)
         return [*ready, *self._release(self._mark, self._to_come)]
 
-    def freed_at(self, at_ns: int) -> bool:
-        """Did messages go on behind a packet given up so shortly before or behind a time that
-        coarse timers may have done it on its other side?"""
+    def held_up(self, at_ns: int) -> bool:
+        """Did messages wait then for a packet that was dropped inside, or go on behind one that was
+        given up so close to it that coarse timers may have done it on its other side?"""
+        if self.window.held_up(at_ns):
+            return True
         place = bisect_left(self._freed_ns, at_ns - SLACK_NS)
         return place < len(self._freed_ns) and self._freed_ns[place] <= at_ns + SLACK_NS
 

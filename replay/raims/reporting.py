@@ -33,11 +33,8 @@ DROPPED_INSIDE: Final = (
     "had what was in them cannot be told"
 )
 HELD_UP: Final = (
-    "messages waited for a packet that had been dropped inside (PG009) while subscriptions changed"
-)
-FREED: Final = (
-    "messages of it were handed on behind packets that were given up just as subscriptions "
-    "changed: which came first cannot be told"
+    "messages waited for a packet that had been dropped inside (PG009), or given up, while "
+    "subscriptions changed: which came first cannot be told"
 )
 AT_THE_END: Final = (
     "messages of it waited for packets that were given up at the end: whether the daemon had gone "
@@ -127,8 +124,6 @@ class RaimsReporter(Reporter[Subject]):
             return DROPPED_INSIDE
         if self.engine.links.held_up(stream, observer.changed_ns):
             return HELD_UP
-        if self.engine.links.freed_at(stream, observer.changed_ns):
-            return FREED
         if stream.last is not None and not observer.knows_subscriptions(stream.last):
             return UNSEEN
         for loss in stream.truth.losses:

@@ -23,7 +23,6 @@ from seqaudit.replay.raims.report_rows import (
 )
 from seqaudit.replay.raims.reporting import (
     AT_THE_END,
-    FREED,
     HELD_UP,
     UNSEEN,
     RaimsReporter,
@@ -166,7 +165,7 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         why = report.doubt(stream, observer)
         if why is not None:
             unknown |= dict.fromkeys(("msg_loss", "lost", "false_loss"), why)
-            if why in (HELD_UP, FREED):  # what was wanted then
+            if why == HELD_UP:  # what was wanted then
                 unknown |= dict.fromkeys(_COUNTERS, why)
         least, most = bounds(stream)
         lower += least
