@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -55,6 +55,7 @@ from seqaudit.pipeline.spark.session import Session, about
 from seqaudit.pipeline.spark.worker_look import Asked
 from seqaudit.pipeline.vantages import Vantages, members_of, same
 from seqaudit.replay.contract.parameters import GIVEN, ParameterError
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
 from seqaudit.replay.stages.parameters import parse_parameter
 
@@ -77,7 +78,7 @@ NO_WALL: Final = "SEQAUDIT_NO_WALL"
 
 def audit(
     inputs: Sequence[CaptureInput], options: Options, progress: Progress | None = None
-) -> dict[str, Any]:
+) -> Row:
     """The report (replay/README.md 5) of captures, or of one events file.
 
     Raises:
@@ -169,14 +170,14 @@ class _Job:
     def __exit__(self, *_: object) -> None:
         self._planning.stdin.close()
 
-    def audit(self) -> dict[str, Any]:
+    def audit(self) -> Row:
         if any(events_file.is_events_file(given.path) for given in self._planning.inputs):
             return self._audit_events()
         return self._audit_direct() if self._options.engine == "direct" else self._audit_spark()
 
     # --- the kinds of run ---
 
-    def _audit_direct(self) -> dict[str, Any]:
+    def _audit_direct(self) -> Row:
         try:
             guess, events = self._settled(self._guessed(), self._decode_direct)
         except direct.DecodeStoppedError as stopped:
@@ -209,7 +210,7 @@ class _Job:
         return StoppedError(f"interrupted; {done}, and this is what is known so far", report)
 
     @contextlib.contextmanager
-    def _all_was_read(self) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
+    def _all_was_read(self) -> Iterator[Callable[[Row], Row]]:
         """Around what makes a report of all that was read: Ctrl-C does not throw that away, but the
         report is one of an interrupted run, whose code that of the command is."""
 
@@ -220,14 +221,14 @@ class _Job:
 
         with interrupts.first_is_heard(told) as heard:
 
-            def ended(report: dict[str, Any]) -> dict[str, Any]:
+            def ended(report: Row) -> Row:
                 if heard():
                     raise StoppedError("interrupted; all had been read", report)
                 return report
 
             yield ended
 
-    def _audit_spark(self) -> dict[str, Any]:
+    def _audit_spark(self) -> Row:
         """One job where the vantages can be guessed and nobody looks at events; else two, on
         events that Spark keeps."""
         guess = self._guessed(look=self._options.look is None)
@@ -268,7 +269,7 @@ class _Job:
             run_watched(session, lambda: job.collected(rows), [Step("events")], self._progress)
         )
 
-    def _audit_events(self) -> dict[str, Any]:
+    def _audit_events(self) -> Row:
         if len(self._planning.inputs) > 1:
             raise SeqauditError(
                 f"{self._planning.inputs[0].path}: an events file is audited alone; "
@@ -426,7 +427,7 @@ class _Job:
             known,
         )
 
-    def _replay_direct(self, files: Files, events: pa.Table) -> dict[str, Any]:
+    def _replay_direct(self, files: Files, events: pa.Table) -> Row:
         return self._report(files, *self._replayed_direct(files, events))
 
     def _replayed_direct(
@@ -546,7 +547,7 @@ class _Job:
         results: HeldResults,
         vantages: Sequence[Vantage],
         settings: ReplaySettings,
-    ) -> dict[str, Any]:
+    ) -> Row:
         self._vantages.refuse_nobody(files, self._planning.inputs)
         report = build(
             files, results, vantages, settings, self._options.names, self._planning.problems

@@ -5,7 +5,7 @@ import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -27,9 +27,10 @@ from seqaudit.pipeline.report.vantage import (
 from seqaudit.pipeline.shared.events_file import Files
 from seqaudit.pipeline.shared.plan import CaptureInput, File
 from seqaudit.replay.captures.doubts import is_twice
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import UNKNOWN, Vantage
 
-Member = dict[str, Any]
+Member = Row
 Inputs = Sequence[CaptureInput]
 
 #: What is read of accounts to infer vantages, and to hold given ones against the capture.

@@ -20,8 +20,9 @@ from seqaudit.decoders.network.networks import Evidence, apart
 from seqaudit.decoders.network.order import HORIZON_NS, SINGLE_NS
 from seqaudit.decoders.stages.tcp import carrier_digest
 from seqaudit.pipeline.shared.plan import File
+from seqaudit.replay.contract.results import Row
 
-Account = dict[str, Any]
+Account = Row
 
 FRAMES_BY: Final = ("decoded", "other", "malformed", "truncated", "undecodable")
 _SUMS: Final = (
@@ -298,7 +299,7 @@ class _Borders:
         self.is_read = False
         self.ends_unsure = False
 
-    def back_ns(self, piece: int, order: Mapping[str, Any]) -> int:
+    def back_ns(self, piece: int, order: Row) -> int:
         """From the highest time before a piece to its first records."""
         number = _file_of(piece, self._files)
         within_file = number == self._file
@@ -311,7 +312,7 @@ class _Borders:
         self.is_read = within_file or (near and stored)
         return max(0, high - int(low if within_file or near else first))
 
-    def passes(self, piece: int, order: Mapping[str, Any] | None) -> None:
+    def passes(self, piece: int, order: Row | None) -> None:
         """A piece is over."""
         if not order or order["high_ns"] is None:
             return
@@ -321,7 +322,7 @@ class _Borders:
         self._file = _file_of(piece, self._files)
 
 
-def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> dict[str, Any]:
+def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> Row:
     """What the times of all pieces together say (``decoders.network.order``), in job frames.
 
     Args:
@@ -335,7 +336,7 @@ def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> dict[str,
             behind a step; torn: frames that belong before a border and are not there; beyond:
             first and last frame between which lie those that are not named.
     """
-    told: dict[str, Any] = {"late": 0, "most_ns": 0, "first_late": None, "first_late_ns": None}
+    told: Row = {"late": 0, "most_ns": 0, "first_late": None, "first_late_ns": None}
     told["steps_more"] = 0
     moved: dict[int, int] = {}
     steps: list[list[int]] = []
@@ -388,7 +389,7 @@ def _job_frame(piece: int, number: int, frames: Mapping[int, int]) -> int:
     return (piece << FRAME_BITS) + number
 
 
-def merge_frames(accounts: Iterable[Account], kind: str) -> dict[str, Any]:
+def merge_frames(accounts: Iterable[Account], kind: str) -> Row:
     """Frames of one kind (``Named``), of all pieces, as job frames.
 
     Returns:
@@ -467,7 +468,7 @@ def damaged_senders(accounts: Iterable[Account], captures: int) -> frozenset[tup
     )
 
 
-def merge_ends(parts: Iterable[Mapping[str, Any] | None]) -> dict[str, Any]:
+def merge_ends(parts: Iterable[Row | None]) -> Row:
     """What all pieces together say about the ends of a capture's unicasts."""
     frames = 0
     both: set[str] | None = None

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.pipeline.report.captures import Accounts, capture_row
 from seqaudit.pipeline.report.findings import (
@@ -63,7 +63,7 @@ def build(
     settings: ReplaySettings,
     names: Mapping[str, str],
     problems: Iterable[tuple[str, str]],
-) -> dict[str, Any]:
+) -> Row:
     """The report. Its sections are sequences of rows, those of many rows not lists.
 
     Args:
@@ -145,7 +145,7 @@ class _Sections:
         self.losses = Losses(vantages)
         self._borders = Borders([ends for _, ends in self._accounts.extents])
 
-    def streams(self) -> tuple[Sequence[Row], dict[str, dict[str, Any]]]:
+    def streams(self) -> tuple[Sequence[Row], dict[str, Row]]:
         """Streams and tables, with what they say of each other."""
         rows: Iterable[Row] = self._noted
         others: Mapping[tuple[int, str], Row] = {}
@@ -169,7 +169,7 @@ class _Sections:
         self._together.settle(streams, tables)
         return streams, tables
 
-    def _tables(self) -> dict[str, dict[str, Any]]:
+    def _tables(self) -> dict[str, Row]:
         """Tables of systems, by system and name, with names beside identities."""
         tables: dict[str, dict[str, list[Row] | Section]] = {}
         for row in self._rows.of(rows_of.TABLE):

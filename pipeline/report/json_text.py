@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 #: Rows of many sections are held as sequences of their own.
 _encode: Final = json.JSONEncoder(sort_keys=True, default=list).encode
 
 
-def to_json(report: Mapping[str, Any]) -> str:
+def to_json(report: Mapping[str, object]) -> str:
     """The report as ``--format json`` prints it."""
     return "".join(chunks(report))
 

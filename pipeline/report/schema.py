@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, NotRequired, Union, get_args, get_origin
 
 from seqaudit.replay.contract.report_rows import Report, StreamPlace, StreamRow
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.stages.systems import SYSTEMS
 
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
-_PLAIN: Final[dict[Any, str]] = {
+_PLAIN: Final[dict[object, str]] = {
     int: "integer",
     str: "string",
     bool: "boolean",
@@ -19,9 +20,9 @@ _PLAIN: Final[dict[Any, str]] = {
 }
 
 
-def schema() -> dict[str, Any]:
+def schema() -> Row:
     """The schema of ``seqaudit/report/1``."""
-    defined: dict[str, Any] = {}
+    defined: Row = {}
     top = _row(Report, defined)
     return {"$schema": DRAFT, "title": "seqaudit/report/1", **top, "$defs": defined}
 
@@ -36,7 +37,7 @@ def stream_types() -> dict[type, list[str]]:
     return words
 
 
-def _streams(defined: dict[str, Any]) -> dict[str, Any]:
+def _streams(defined: Row) -> Row:
     """A stream is a row of one of the systems' types, with its place."""
     place = _row(StreamPlace, defined)
     for row, words in stream_types().items():
@@ -49,7 +50,7 @@ def _streams(defined: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [{"$ref": f"#/$defs/{row.__name__}"} for row in stream_types()]}
 
 
-def _of(hint: Any, defined: dict[str, Any]) -> dict[str, Any]:
+def _of(hint: Any, defined: Row) -> Row:
     origin = get_origin(hint)
     if origin is Annotated:
         inner, *notes = get_args(hint)
@@ -77,13 +78,13 @@ def _of(hint: Any, defined: dict[str, Any]) -> dict[str, Any]:
     return {"type": _PLAIN[hint]}
 
 
-def _any_of(parts: list[dict[str, Any]]) -> dict[str, Any]:
+def _any_of(parts: list[Row]) -> Row:
     if all(set(part) == {"type"} for part in parts):
         return {"type": [part["type"] for part in parts]}
     return {"anyOf": parts}
 
 
-def _row(row: Any, defined: dict[str, Any]) -> dict[str, Any]:
+def _row(row: Any, defined: Row) -> Row:
     hints = typing.get_type_hints(row, include_extras=True)
     return {
         "description": row.__doc__,

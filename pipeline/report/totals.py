@@ -3,7 +3,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import BETWEEN, MEMBER, UNKNOWN, Vantage
@@ -85,7 +85,7 @@ class Losses:
             }
 
 
-def sent_here(stream: Mapping[str, Any], vantages: Sequence[Vantage]) -> bool:
+def sent_here(stream: Row, vantages: Sequence[Vantage]) -> bool:
     """Whether the member at whose interface it was captured is the stream's sender."""
     return stream.get("role") == "sender" and vantages[stream["capture"]].kind == MEMBER
 

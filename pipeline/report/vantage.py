@@ -11,9 +11,10 @@ host shows the same. What is true only at the interface itself is likely at most
 
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.decoders.network.account import TTL_ADDRESSES
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import BETWEEN, MEMBER, UNKNOWN, Vantage
 
 #: TTLs that hosts begin with.
@@ -22,12 +23,10 @@ INITIAL_TTLS: Final = frozenset({64, 128, 255})
 #: Members that a line names.
 NAMED: Final = 6
 
-Account = Mapping[str, Any]
+Account = Row
 
 
-def given_vantage(
-    at: str, names: Mapping[str, str], members: Iterable[Mapping[str, Any]]
-) -> Vantage:
+def given_vantage(at: str, names: Mapping[str, str], members: Iterable[Row]) -> Vantage:
     """The vantage for ``--at NAME|IP|between``; unknown while no member of that name was seen.
 
     Args:
@@ -52,7 +51,7 @@ def given_vantage(
     return Vantage("unknown", None, "given", f"--at {at}: no member of that name was seen")
 
 
-def checked_vantage(given: Vantage, ends: Mapping[str, Any]) -> Vantage:
+def checked_vantage(given: Vantage, ends: Row) -> Vantage:
     """A given vantage, unless the capture contradicts it: what is captured at a member's interface
     comes from it or goes to it.
 
@@ -79,9 +78,7 @@ def checked_vantage(given: Vantage, ends: Mapping[str, Any]) -> Vantage:
     return Vantage("unknown", None, "given", f"{given.why}: {why}")
 
 
-def is_nobody(
-    at: str, names: Mapping[str, str], members: Sequence[Mapping[str, Any]], account: Account
-) -> bool:
+def is_nobody(at: str, names: Mapping[str, str], members: Sequence[Row], account: Account) -> bool:
     """Whether ``--at`` names nobody of whom a capture holds anything, though it holds members."""
     ends = account["ends"]
     given = given_vantage(at, names, members)
@@ -93,7 +90,7 @@ def is_nobody(
     return given.address not in heard and len(ends["ttl"]) < TTL_ADDRESSES
 
 
-def who_is_there(members: Iterable[Mapping[str, Any]], ends: Mapping[str, Any]) -> str:
+def who_is_there(members: Iterable[Row], ends: Row) -> str:
     """Members and addresses that ``--at`` can name."""
     called: dict[str, str] = {}
     for member in members:
@@ -106,7 +103,7 @@ def who_is_there(members: Iterable[Mapping[str, Any]], ends: Mapping[str, Any]) 
     return listed + (f" and {more} more" if more > 0 else "")
 
 
-def inferred_vantage(ends: Mapping[str, Any]) -> Vantage:
+def inferred_vantage(ends: Row) -> Vantage:
     """The vantage that a capture's unicasts show; ``ends`` is that of its account."""
     frames = int(ends.get("frames") or 0)
     both = list(ends.get("both") or ())

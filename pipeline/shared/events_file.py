@@ -7,10 +7,10 @@ formats, unreadable ones) is the file's metadata.
 import contextlib
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ from seqaudit.decoders.contract.errors import CaptureError
 from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.decoders.contract.networks import Chosen
 from seqaudit.pipeline.shared.plan import File
+from seqaudit.replay.contract.results import Row
 
 SCHEMA_NAME: Final = "seqaudit/events/1"
 _KEY: Final = b"seqaudit"
@@ -97,7 +98,7 @@ def read(path: str) -> Decoded:
     )
 
 
-def _chosen(kept: Mapping[str, Any]) -> Chosen:
+def _chosen(kept: Row) -> Chosen:
     return Chosen(tuple(kept["networks"]), kept["others"], kept["together"])
 
 

@@ -1,8 +1,9 @@
 """Where a run tells how far it is: the engines call it, the command line draws it."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from seqaudit.decoders.contract.errors import SeqauditError
+from seqaudit.replay.contract.results import Row
 
 
 class Progress(Protocol):
@@ -34,6 +35,6 @@ class Silent:
 class StoppedError(SeqauditError):
     """Ctrl-C. ``report`` is what is known so far, null if nothing is."""
 
-    def __init__(self, text: str, report: dict[str, Any] | None = None) -> None:
+    def __init__(self, text: str, report: Row | None = None) -> None:
         super().__init__(text)
         self.report = report
