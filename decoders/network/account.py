@@ -232,7 +232,7 @@ class Account:
             more: what the reader knows of the piece.
             decoders: the decoders' own accounts.
         """
-        self._fold()
+        self._fold(last=True)
         by_frames = nsmallest(
             ENDPOINTS, self._endpoints.items(), key=lambda item: (-item[1][0], item[0])
         )
@@ -349,8 +349,8 @@ class Account:
             self.count(outcome, int(self._counts[k.OUTCOMES + outcome]))
         self._counts[k.OUTCOMES : k.UNICASTS] = 0
 
-    def _fold(self) -> None:
-        """Name the flows counted so far."""
+    def _fold(self, *, last: bool = False) -> None:
+        """Name the flows counted so far; of the last ones no more than may be listed."""
         if self._flows is None:
             return
         hosts = self._flows.hosts
@@ -362,27 +362,46 @@ class Account:
         ttls = self._counts[k.TTLS : k.TTLS + 2 * len(hosts)].reshape(-1, 2)
         for host in np.flatnonzero(ttls[:, 0]).tolist():
             self._note_ttl(hosts[host], int(ttls[host, 0]) - 1, int(ttls[host, 1]) - 1)
-        flows = list(self._flows.table())  # a few of the many that there is room for
-        claims = self._counts[k.CLAIMS :].reshape(len(self._systems), k.HOSTS, 2)[:, : len(flows)]
-        claimed: list[bool] = np.any(claims[:, :, 0] > 0, axis=0).tolist()
-        nothing = np.zeros(len(flows), np.int64)
-        handed = (nothing, nothing) if self._handed is None else self._handed
-        given, given_sizes = (of_all[: len(flows)].tolist() for of_all in handed)
-        for number, (protocol, address, port, frames, size) in enumerate(flows):
-            if claimed[number]:
-                for system, (count, part) in zip(
-                    self._systems, claims[:, number].tolist(), strict=True
-                ):
-                    if count:
-                        self.add_endpoint(protocol, address, port, system, count, part)
-                        frames -= count
-                        size -= part
-            frames -= given[number]
-            size -= given_sizes[number]
-            if frames:
-                self.add_endpoint(protocol, address, port, "", frames, size)
+        table = self._flows.table()  # a few of the many that there is room for
+        keys, left, left_sizes = table[:, 0], table[:, 1].copy(), table[:, 2].copy()
+        claims = self._counts[k.CLAIMS :].reshape(len(self._systems), k.HOSTS, 2)[:, : len(keys)]
+        for system, own in zip(self._systems, claims, strict=True):
+            claimed = np.flatnonzero(own[:, 0])
+            self._add_endpoints(keys[claimed], system, *own[claimed].T)
+            left -= own[:, 0]
+            left_sizes -= own[:, 1]
+        if self._handed is not None:
+            left -= self._handed[0][: len(keys)]
+            left_sizes -= self._handed[1][: len(keys)]
+        others = np.flatnonzero(left)
+        if last:
+            others = self._foremost(others, keys, left)
+        self._add_endpoints(keys[others], "", left[others], left_sizes[others])
         self._flows = None
         self._handed = None
+
+    def _add_endpoints(self, keys: Int64s, system: str, frames: Int64s, sizes: Int64s) -> None:
+        assert self._flows is not None
+        hosts = self._flows.hosts
+        columns = (column.tolist() for column in (keys, frames, sizes))
+        for key, count, size in zip(*columns, strict=True):
+            protocol, port = key >> 16 & 0xFF, key & 0xFFFF
+            self.add_endpoint(protocol, hosts[key >> 32], port, system, count, size)
+
+    def _foremost(self, rows: Int64s, keys: Int64s, frames: Int64s) -> Int64s:
+        """Of endpoints after which none comes: those that may be listed; the others are counted.
+        An address that is known already may have more frames than are here."""
+        assert self._flows is not None
+        room = ENDPOINTS_HELD - len(self._endpoints)
+        if len(rows) <= ENDPOINTS or len(rows) > room:
+            return rows
+        known = {address for _, address, _, _ in self._endpoints}
+        named = np.array([host in known for host in self._flows.hosts], np.bool_)
+        least = np.partition(frames[rows], -ENDPOINTS)[-ENDPOINTS]
+        listed = (frames[rows] >= least) | named[keys[rows] >> 32]
+        self._endpoints_more += int(np.count_nonzero(~listed))
+        kept: Int64s = rows[listed]
+        return kept
 
     def _note_ttl(self, source: str, low: int, high: int) -> None:
         known = self._ttl.get(source)

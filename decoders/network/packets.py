@@ -209,7 +209,7 @@ class Flows:
 
     def __init__(self, work: Int64s) -> None:
         self._work: Int64s | None = work
-        self._rows: list[list[int]] = []
+        self._rows: Int64s = np.zeros((0, k.FLOW_WORDS), np.int64)
         self.hosts: list[str] = []
 
     def table_of_hosts(self) -> Int64s:
@@ -228,21 +228,18 @@ class Flows:
     def retire(self) -> None:
         """Keep what was counted and empty the kernel's tables."""
         assert self._work is not None
-        self._rows = self._counts(self._work)
+        self._rows = self._counts(self._work).copy()
         self._work[k.HOST_COUNT] = self._work[k.FLOW_COUNT] = 0
         self._work[k.HOST_SLOTS : k.HEADS] = 0
         self._work = None
 
-    def table(self) -> Iterator[tuple[int, str, int, int, int]]:
-        """(protocol, destination, port, frames, bytes on the wire) by number."""
-        rows = self._rows if self._work is None else self._counts(self._work)
-        for key, frames, size in rows:
-            yield key >> 16 & 0xFF, self.hosts[key >> 32], key & 0xFFFF, frames, size
+    def table(self) -> Int64s:
+        """(n, 3) destination's host << 32 | protocol << 16 | port, frames, bytes on the wire."""
+        return self._rows if self._work is None else self._counts(self._work)
 
-    def _counts(self, work: Int64s) -> list[list[int]]:
+    def _counts(self, work: Int64s) -> Int64s:
         stop = k.FLOW_ROWS + int(work[k.FLOW_COUNT]) * k.FLOW_WORDS
-        rows: list[list[int]] = work[k.FLOW_ROWS : stop].reshape(-1, k.FLOW_WORDS).tolist()
-        return rows
+        return work[k.FLOW_ROWS : stop].reshape(-1, k.FLOW_WORDS)
 
 
 def address_text(version: int, words: list[int]) -> str:

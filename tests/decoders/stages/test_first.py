@@ -14,6 +14,7 @@ import pytest
 from seqaudit.decoders.capture.pieces import plan_pieces, with_proven_start
 from seqaudit.decoders.capture.reader import Reader
 from seqaudit.decoders.contract.events import EVENTS, Flag, Kind
+from seqaudit.decoders.network import account as account_module
 from seqaudit.decoders.network.packet_kernels import WINDOW_BYTES
 from seqaudit.decoders.network.packets import Datagrams, Outcome, PacketReader
 from seqaudit.decoders.stages import registry
@@ -213,6 +214,24 @@ def test_endpoints_beyond_the_list_are_counted(tmp_path: Path, marked: None) -> 
     packets = [datagram(b"xyz", port) for port in range(1, 251)]
     account = account_of(write(tmp_path / "a.pcap", pcap(packets)))
     assert (len(account["endpoints"]), account["endpoints_more"]) == (200, 50)
+
+
+def test_which_endpoints_are_listed_does_not_depend_on_how_many_there_is_room_for(
+    tmp_path: Path, marked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packets = [
+        packet
+        for port in range(1, 60)
+        for packet in [datagram(b"xyz", port)] * (port * 7 % 11) + [datagram(b"one", port)] * 3
+    ]
+    path = write(tmp_path / "a.pcap", pcap(packets))
+    everything = account_of(path)
+    assert everything["endpoints_more"] == 0
+    for listed in (1, 7, 60, 100):
+        monkeypatch.setattr(account_module, "ENDPOINTS", listed)
+        some = account_of(path)
+        assert some["endpoints"] == everything["endpoints"][:listed]
+        assert some["endpoints_more"] == len(everything["endpoints"]) - listed
 
 
 A, B, C = "10.0.0.1", "10.0.0.2", "10.0.0.3"
