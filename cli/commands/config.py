@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import click
 
@@ -28,7 +27,7 @@ class InForce:
 
     command: str
     key: str
-    value: Any
+    value: object
     source: str
 
 
@@ -101,12 +100,12 @@ def in_force(configuration: Configuration) -> Iterator[InForce]:
                 yield InForce(path, key, _default(option, context), "default")
 
 
-def _default(option: click.Option, context: click.Context) -> Any:
+def _default(option: click.Option, context: click.Context) -> object:
     value = option.get_default(context)
     return value if isinstance(value, str | int | float | bool) else None
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(safe, value))
     if isinstance(value, bool):

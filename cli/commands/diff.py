@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import click
 
@@ -90,7 +90,7 @@ def _document(changes: Sequence[Change], runs: Sequence[str], limit: int) -> Doc
     )
 
 
-def _row(change: Change) -> dict[str, Any]:
+def _row(change: Change) -> dict[str, object]:
     return asdict(change) | {"grade": str(change.grade)}
 
 

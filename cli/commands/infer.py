@@ -150,7 +150,7 @@ def _to_json(
         }
         for reading in readings
     ]
-    destinations: list[dict[str, Any]] = [
+    destinations: list[dict[str, object]] = [
         {
             "path": finding.path,
             "destination": finding.destination,

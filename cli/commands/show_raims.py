@@ -60,7 +60,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command("loss", short_help="raims: the console's show loss, and what really was lost.")
 @_options
-def loss(captures: tuple[str, ...], shape: str, **given: Any) -> int:
+def loss(captures: tuple[str, ...], shape: str, **given: object) -> int:
     """The console's table "show loss" of the daemon at whose interface a capture was taken.
 
     lost is what really was lost, as lower and upper bound; false is what raims counts and was none.
@@ -99,7 +99,7 @@ def convergence(
 
 @click.command("windows", short_help="How full windows were over time, as pictures.")
 @_options
-def windows(captures: tuple[str, ...], shape: str, **given: Any) -> int:
+def windows(captures: tuple[str, ...], shape: str, **given: object) -> int:
     """How full windows were over time, and of raims the daemon's tables and their rotations.
 
     Drawn are unacknowledged messages of a JGroups sender, what waits in the receive window of PGM,
@@ -155,7 +155,7 @@ _PICTURES: Final = 6
 
 @click.command("advisories", short_help="raims: DATALOSS advisories to RV clients.")
 @_options
-def advisories(captures: tuple[str, ...], shape: str, **given: Any) -> int:
+def advisories(captures: tuple[str, ...], shape: str, **given: object) -> int:
     """DATALOSS advisories: those a daemon must have published to RV clients, and those captured.
 
     What is captured on a client's connection is compared with the losses that the replay sees at

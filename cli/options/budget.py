@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -49,7 +49,7 @@ def read_budget(path: str) -> Budget:
     return budget_of(loaded if loaded is not None else {}, safe(path))
 
 
-def budget_of(loaded: Any, where: str) -> Budget:
+def budget_of(loaded: object, where: str) -> Budget:
     """A budget as YAML has it.
 
     Raises:
@@ -83,7 +83,7 @@ def budget_of(loaded: Any, where: str) -> Budget:
     return budget
 
 
-def _limits(entry: Mapping[Any, Any], where: str) -> dict[str, int]:
+def _limits(entry: Mapping[object, object], where: str) -> dict[str, int]:
     return {
         figure: _value(figure, entry[figure], f"{where}: {figure}")
         for figure in FIGURES
@@ -91,7 +91,7 @@ def _limits(entry: Mapping[Any, Any], where: str) -> dict[str, int]:
     }
 
 
-def _value(figure: str, given: Any, where: str) -> int:
+def _value(figure: str, given: object, where: str) -> int:
     """A limit in the unit of its figure."""
     unit = FIGURES[figure]
     text = "" if isinstance(given, bool) else str(given).strip().replace("_", "")
@@ -111,7 +111,7 @@ def _value(figure: str, given: Any, where: str) -> int:
     raise click.UsageError(f"{where}: {safe(given)} is no duration; try {figure}: 500 ms")
 
 
-def _codes(given: Any, where: str) -> tuple[str, ...]:
+def _codes(given: object, where: str) -> tuple[str, ...]:
     from seqaudit.replay.stages.systems import RULES
 
     codes = tuple(str(code).upper() for code in _list(given, where))
@@ -123,13 +123,13 @@ def _codes(given: Any, where: str) -> tuple[str, ...]:
     return codes
 
 
-def _map(value: Any, where: str) -> Mapping[Any, Any]:
+def _map(value: object, where: str) -> Mapping[object, object]:
     if isinstance(value, dict):
         return value
     raise click.UsageError(f"{where}: is no map; seqaudit check --help shows a budget")
 
 
-def _list(value: Any, where: str) -> Sequence[Any]:
+def _list(value: object, where: str) -> Sequence[object]:
     if value is None:
         return ()
     if isinstance(value, list):
@@ -137,7 +137,7 @@ def _list(value: Any, where: str) -> Sequence[Any]:
     raise click.UsageError(f"{where}: is no list; seqaudit check --help shows a budget")
 
 
-def _known(entry: Mapping[Any, Any], keys: Sequence[str], where: str) -> None:
+def _known(entry: Mapping[object, object], keys: Sequence[str], where: str) -> None:
     for key in entry:
         if key not in keys:
             near = difflib.get_close_matches(str(key), keys, 1)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -41,10 +41,10 @@ class Configuration:
     """
 
     file: str
-    top: Mapping[str, Any]
-    commands: Mapping[str, Mapping[str, Any]]
+    top: Mapping[str, object]
+    commands: Mapping[str, Mapping[str, object]]
 
-    def given(self, path: str, command: click.Command) -> dict[str, Any]:
+    def given(self, path: str, command: click.Command) -> dict[str, object]:
         """The values that the file has for a command, by parameter, as ``default_map`` takes
         them; of a group also those of its commands.
 
@@ -56,7 +56,7 @@ class Configuration:
                 name: self.given(f"{path} {name}", member)
                 for name, member in command.commands.items()
             }
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         own = self.commands.get(path, {})
         for key, option in keyed(command):
             if key in own:
@@ -71,9 +71,11 @@ class Configuration:
         """Whether the file says something of a command's option."""
         return key in self.top or key in self.commands.get(path, {})
 
-    def _value(self, where: str, option: click.Option, value: Any, command: click.Command) -> Any:
+    def _value(
+        self, where: str, option: click.Option, value: object, command: click.Command
+    ) -> object:
         """A value as the command line would have it."""
-        told: Any
+        told: object
         if option.multiple:
             told = [self._path(option, text) for text in _texts(option, value, where)]
         elif option.is_flag:
@@ -137,8 +139,8 @@ def read_configuration(file: Path, commands: Mapping[str, click.Command]) -> Con
     loaded = _loaded(file, where)
     if not isinstance(loaded, dict):
         raise click.UsageError(f"{where}: is no map of options; {_ADVICE}")
-    top: dict[str, Any] = {}
-    own: dict[str, Mapping[str, Any]] = {}
+    top: dict[str, object] = {}
+    own: dict[str, Mapping[str, object]] = {}
     keys = {key for command in commands.values() for key, _ in keyed(command)}
     for name, value in loaded.items():
         key = str(name).replace("_", "-")
@@ -152,14 +154,14 @@ def read_configuration(file: Path, commands: Mapping[str, click.Command]) -> Con
 
 
 def _of_command(
-    path: str, value: Any, commands: Mapping[str, click.Command], where: str
-) -> dict[str, Mapping[str, Any]]:
+    path: str, value: object, commands: Mapping[str, click.Command], where: str
+) -> dict[str, Mapping[str, object]]:
     """The part of one command; a group's has parts itself."""
     if not isinstance(value, dict):
         raise click.UsageError(f"{where}: {path}: is no map of options; {_ADVICE}")
     known = {key for key, _ in keyed(commands[path])}
-    own: dict[str, Any] = {}
-    found: dict[str, Mapping[str, Any]] = {path: own}
+    own: dict[str, object] = {}
+    found: dict[str, Mapping[str, object]] = {path: own}
     for name, inner in value.items():
         key = str(name).replace("_", "-")
         if key in known:
@@ -171,13 +173,13 @@ def _of_command(
     return found
 
 
-def _unknown(where: str, name: Any, known: Iterable[str]) -> click.UsageError:
+def _unknown(where: str, name: object, known: Iterable[str]) -> click.UsageError:
     near = difflib.get_close_matches(str(name), sorted(known), 1)
     advice = f"did you mean {near[0]}?" if near else _ADVICE
     return click.UsageError(f"{where}: nothing is called {safe(name)}; {advice}")
 
 
-def _loaded(file: Path, where: str) -> Any:
+def _loaded(file: Path, where: str) -> object:
     """What a file has, as YAML or TOML says it."""
     import tomllib
 
@@ -221,9 +223,9 @@ def _is_ours(file: Path) -> bool:
         return False
 
 
-def _texts(option: click.Option, value: Any, where: str) -> list[str]:
+def _texts(option: click.Option, value: object, where: str) -> list[str]:
     """The entries of an option that may be repeated: a list, one value, or a map of pairs."""
-    entries: list[Any] = value if isinstance(value, list) else [value]
+    entries: list[object] = value if isinstance(value, list) else [value]
     if isinstance(value, dict) and option.name in _PAIRS:
         entries = [inner for inner in value.values() if not isinstance(inner, str | int | float)]
         if not entries:
@@ -234,7 +236,7 @@ def _texts(option: click.Option, value: Any, where: str) -> list[str]:
     return [_scalar(entry) for entry in entries]
 
 
-def _scalar(value: Any) -> str:
+def _scalar(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from seqaudit.cli.output.cells import hop_lane
 from seqaudit.cli.output.ci import kinds
@@ -161,7 +161,7 @@ def judged(report: Report, budget: Budget, known: Set[str] = frozenset()) -> lis
     ]
 
 
-def check_of(lines: Sequence[Line]) -> dict[str, Any]:
+def check_of(lines: Sequence[Line]) -> dict[str, object]:
     """A check for programs: its result, and its lines."""
     rows = [asdict(line) | {"result": str(line.result)} for line in lines]
     return {"schema": SCHEMA, "result": str(verdict_of(lines)), "lines": rows}

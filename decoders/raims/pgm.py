@@ -378,7 +378,7 @@ class PgmDecoder:
         """That a TSI carries raims, which says how its receivers ask, in the TSI's conversation;
         once in each piece."""
         own = table[_IS_RAIMS[table[:, wire.SORT]]]
-        found: list[dict[str, Any]] = []
+        found: list[ByName] = []
         for number, place in zip(*np.unique(own[:, wire.LINK], return_index=True), strict=True):
             tsi = links[int(number)]
             if tsi in self._told or len(self._told) >= SEEN_LIMIT:

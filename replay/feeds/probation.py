@@ -8,7 +8,7 @@ row they are in.
 
 from collections import Counter
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -98,7 +98,7 @@ class Probation:
         self.near += within + int(np.count_nonzero(near))
         self.steps += within + len(apart)
 
-    def clock(self, records: Any, bits: int, hz: int) -> None:
+    def clock(self, records: Int64s, bits: int, hz: int) -> None:
         """(n, 3) number, time and timestamp of the datagrams of rows, of so many bits.
 
         Args:

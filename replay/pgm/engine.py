@@ -7,9 +7,10 @@ the sender, and where nobody knows who looks on, only what passes is counted.
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.replay.contract.engine import Row
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.report_rows import Side, directed
@@ -127,7 +128,7 @@ class PgmEngine:
         """Was it taken at the sender?"""
         return self.vantage.kind == MEMBER and self.vantage.address == self.sender
 
-    def takes(self, row: Any) -> bool:
+    def takes(self, row: Row) -> bool:
         """A row with which nothing happens, without an event of it: the next ODATA, or an SPM that
         says nothing new, while nothing is missing; false: it has to be fed.
 

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.results import Row
@@ -23,7 +23,7 @@ class Seen:
     """An advisory about data loss, as it was captured; its data as pairs in order."""
 
     subject: str
-    data: list[list[Any]]
+    data: list[list[object]]
     mark: Mark
 
 

@@ -9,9 +9,10 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.replay.contract.engine import Row
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Rests
 from seqaudit.replay.pgm.window import SLACK_NS, Fate, Hole, PgmWindow, WindowSettings
@@ -183,7 +184,7 @@ class PgmLink:
             ready += self.flush()
         return ready
 
-    def goes_on(self, row: Any) -> bool:
+    def goes_on(self, row: Row) -> bool:
         """``packet`` of the next ODATA, or of an SPM that says nothing new, while nothing is
         missing or waits; false: it is another, and nothing has happened.
 

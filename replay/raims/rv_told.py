@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Rests
 from seqaudit.replay.contract.results import Row
@@ -46,8 +46,8 @@ class _Client:
     capture: int
     row: Row
     advisories: list[Row] = field(default_factory=list)
-    exact: dict[str, list[Any]] = field(default_factory=dict)
-    patterns: list[Any] = field(default_factory=list)
+    exact: dict[str, list[list[object]]] = field(default_factory=dict)
+    patterns: list[list[object]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for listen in self.row["listens"]:
@@ -89,8 +89,8 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[Row], list[Row]]:
     clients: dict[tuple[int, str], _Client] = {}
     told: dict[tuple[int, str], list[Row]] = {}
     daemons: list[_Daemon] = []
-    events: dict[tuple[int, Any], list[LossEvent]] = {}
-    outbound: dict[tuple[int, Any], list[Row]] = {}
+    events: dict[tuple[int, object], list[LossEvent]] = {}
+    outbound: dict[tuple[int, object], list[Row]] = {}
     captures: set[int] = set()
     for capture, row in rows:
         captures.add(capture)

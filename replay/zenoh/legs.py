@@ -356,7 +356,7 @@ def _finding(
     far: Row,
     seqnos: list[tuple[int, int]],
     text: str,
-    **facts: Any,
+    **facts: object,
 ) -> Finding:
     evidence = [Evidence(far["last_frame"], "the last of its samples here")]
     return Finding(
