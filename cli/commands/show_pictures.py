@@ -1,8 +1,11 @@
 """``seqaudit show timeline`` and ``sequence``: pictures of losses and of one gap."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.options.captures import judging_options, limit_option, reading_options
@@ -39,7 +42,7 @@ def timeline(
     whole = audited_whole(given)
     report, _ = selected(whole, selection)
     with_gaps = {(gap["capture"], gap["stream"]) for gap in report["gaps"]}
-    parts: list[Any] = []
+    parts: list[RenderableType] = []
     for capture in report["captures"]:
         own = [s for s in report["streams"] if s["capture"] == capture["capture"]]
         chosen = [s for s in own if (s["capture"], s["id"]) in with_gaps] or own

@@ -1,14 +1,14 @@
 """The report, or a check, as Markdown for the comment of a pull request: what matters first."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from seqaudit.cli.output.budget import Line
 from seqaudit.cli.output.outcomes import SEVERITIES
 from seqaudit.cli.output.text import finding_text, frame_at, safe
 from seqaudit.cli.output.verdict import verdict
-from seqaudit.replay.contract.report_rows import Report
+from seqaudit.replay.contract.report_rows import Report, StreamRow
 
 #: A comment has a limit, and nobody reads more.
 _MOST: Final = 50
@@ -59,7 +59,7 @@ def markdown_of_check(lines: Sequence[Line], limit: int) -> Iterator[str]:
         yield from _table(HEADER, rows, len(lines) - most)
 
 
-def _stream(stream: Mapping[str, Any]) -> Sequence[str]:
+def _stream(stream: StreamRow) -> Sequence[str]:
     counts = (stream.get(key) for key in STREAM[3:])
     return [
         stream["system"],

@@ -57,7 +57,7 @@ def table_of_check(check: Mapping[str, Any]) -> Iterator[str]:
     yield from _csv(_OF_CHECK, check["lines"])
 
 
-def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
     yield _line(columns)
     for row in rows:
         values = (row.get(column) for column in columns)

@@ -10,6 +10,8 @@ from seqaudit.cli.output.several import rows_of, with_parts
 from seqaudit.replay.contract.report_rows import Report
 
 Row = Mapping[str, Any]
+#: Captures, with streams or systems in them.
+Places = set[tuple[int, str]]
 
 #: Names that a message lists.
 _SHOWN: Final = 12
@@ -150,16 +152,14 @@ class Selection:
             return False
         return not self.members or _has_member(self.members, row, addresses)
 
-    def _has(
-        self, row: Row, part: str, wanted: set[Any], addresses: Mapping[str, set[str]]
-    ) -> bool:
+    def _has(self, row: Row, part: str, wanted: Places, addresses: Mapping[str, set[str]]) -> bool:
         if part == "streams":
             return (row["capture"], row["id"]) in wanted
         if part == "gaps":
             return (row["capture"], row["stream"]) in wanted
         return self._is_stream(row, addresses)
 
-    def _is_about(self, finding: Row, wanted: set[Any], conversations: set[Any]) -> bool:
+    def _is_about(self, finding: Row, wanted: Places, conversations: Places) -> bool:
         if finding["stream"] is not None:
             return (finding["capture"], finding["stream"]) in wanted
         if self.streams or (self.systems and not _fits(self.systems, finding["system"] or "")):

@@ -1,11 +1,11 @@
 """The verdict: a report in one or two lines, which stay on the screen whatever is above them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from seqaudit.cli.output.outcomes import SEVERITIES
 from seqaudit.cli.output.times import duration
-from seqaudit.replay.contract.report_rows import Report
+from seqaudit.replay.contract.report_rows import Report, StreamRow
 
 #: What the numbers of a stream count, where it is not messages: links that carry messages of
 #: others have losses of their own.
@@ -41,20 +41,20 @@ def _streams(report: Report) -> int:
     return int(report.get("totals", {}).get("streams", 0))
 
 
-def _losses(report: Report, streams: Sequence[Mapping[str, Any]]) -> list[str]:
+def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
     """What was lost, a clause a unit; of two lines that carry the same, what both lost counts."""
     by_unit: dict[str, list[int]] = {}
     slowest: dict[str, int] = {}
     for stream in streams:
-        if stream.get("lost") is None:
+        lost, times = stream.get("lost"), stream.get("recovery_ns")
+        if lost is None:
             continue
         unit = UNITS.get(stream["system"], "message")
         counts = by_unit.setdefault(unit, [0, 0])
-        counts[0] += stream["lost"]
+        counts[0] += lost
         counts[1] += stream.get("unrecovered") or 0
-        took = (stream.get("recovery_ns") or {}).get("max")
-        if took is not None:
-            slowest[unit] = max(took, slowest.get(unit, 0))
+        if times and times["max"] is not None:
+            slowest[unit] = max(times["max"], slowest.get(unit, 0))
     pairs = report.get("tables", {}).get("feed", {}).get("lines", ())
     for pair in pairs:
         counts = by_unit.setdefault(UNITS["feed"], [0, 0])
@@ -70,7 +70,7 @@ def _losses(report: Report, streams: Sequence[Mapping[str, Any]]) -> list[str]:
     return told
 
 
-def _early(report: Report, rows: Iterable[Mapping[str, Any]]) -> int:
+def _early(report: Report, rows: Sequence[Any]) -> int:
     """What of the numbers of feeds may still have come when the capture ended."""
     told = {(f["capture"], f["stream"]) for f in report["findings"] if f.get("rule") == OPEN_AT_END}
     return sum(row["open_at_end"] for row in rows if told and (row["capture"], row["id"]) in told)

@@ -4,7 +4,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from seqaudit.pipeline.report.frames import FrameNumbers
 from seqaudit.pipeline.report.names import Names
@@ -71,7 +71,7 @@ def finding_row(
     for key in ("system", "stream", "frame", "at_ns"):
         finding.setdefault(key, None)
     capture = finding["capture"]
-    finding = dict(frames.resolved(finding, capture))
+    finding = frames.resolved(finding, capture)
     if shown and (name := frames.named(capture, frames.file(shown[0]))) is not None:
         finding["filter_file"] = name
     finding = _of_file(finding, frames, capture)
@@ -119,7 +119,7 @@ class Counts:
 
 def merged(*sources: Iterator[Row]) -> Iterator[Row]:
     """Findings of several sources, each in the order of findings, as one."""
-    before: tuple[Any, ...] = (-1,)
+    before: tuple[object, ...] = (-1,)
     for key, same in groupby(heapq.merge(*sources, key=finding_order), key=finding_order):
         assert before < key, "findings come in the order of their frames"
         before = key
@@ -133,13 +133,13 @@ def by_capture(findings: Iterable[Row]) -> Iterator[Row]:
         yield from sorted(own, key=finding_order)
 
 
-def reported_order(finding: Row) -> tuple[Any, ...]:
+def reported_order(finding: Row) -> tuple[object, ...]:
     """The order of findings in the report, by what it says."""
     frame = -1 if finding["frame"] is None else finding["frame"]
     return finding["capture"], finding.get("frame_file", 0), frame, text_of(finding)
 
 
-def finding_order(finding: Row) -> tuple[Any, ...]:
+def finding_order(finding: Row) -> tuple[object, ...]:
     return (
         finding["capture"],
         finding["order"],

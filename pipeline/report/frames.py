@@ -67,15 +67,15 @@ class FrameNumbers:
             return None
         return self._names[capture][place]
 
-    def resolved(self, value: Any, capture: int) -> Any:
-        """A value with every job frame in it replaced.
+    def resolved(self, row: Row, capture: int) -> Row:
+        """A row with every job frame in it replaced.
 
         Of captures of several files each frame also says its file, beside it: ``frame_file``.
         Objects are new ones; a list that holds none may be the same.
         """
-        return self._resolved(value, self._several[capture])
+        return self._row_resolved(row, self._several[capture])
 
-    def _resolved(self, value: Any, several: bool) -> Any:
+    def _resolved(self, value: object, several: bool) -> object:
         if isinstance(value, dict):
             return self._row_resolved(value, several)
         if isinstance(value, list) and not _flat(value):

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.results import Row
 
@@ -10,7 +10,7 @@ from seqaudit.replay.contract.results import Row
 text_of: Final[Callable[[object], str]] = json.JSONEncoder(sort_keys=True).encode
 
 
-def sort_rows(rows: list[Row], key: Callable[[Row], tuple[Any, ...]]) -> None:
+def sort_rows(rows: list[Row], key: Callable[[Row], tuple[object, ...]]) -> None:
     """Sort by a key, and rows of the same key by their text, which takes longer to make."""
     rows.sort(key=key)
     keys = [key(row) for row in rows]
