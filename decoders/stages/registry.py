@@ -62,7 +62,7 @@ class DatagramDecoder(Protocol):
 
 
 #: Reads the beginning of a message: its word and its detail; null where it is not enough.
-Read = Callable[[bytes], tuple[str, dict[str, object]] | None]
+Read = Callable[[bytes], tuple[str, Mapping[str, object]] | None]
 
 #: By name, in the order in which they are offered datagrams.
 DECODERS: Final[dict[str, Callable[[DecodeSettings], DatagramDecoder]]] = {}

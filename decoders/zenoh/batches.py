@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, ByName, Flag, Kind, compact
 from seqaudit.decoders.contract.settings import DecodeSettings
+from seqaudit.decoders.contract.zenoh_detail import Detail
 from seqaudit.decoders.kernels.loader import (
     Buffer,
     Int64s,
@@ -376,7 +377,7 @@ class BatchDecoder:
                 "detail": compact({"address": sender, "whatami": detail["whatami"]}),
             }
 
-    def _read(self, data: Buffer, row: list[int]) -> tuple[str, ByName]:
+    def _read(self, data: Buffer, row: list[int]) -> tuple[str, Detail]:
         """The wire's word for a row, and what its detail says."""
         kind = row[wire.KIND]
         if kind == wire.BATCHES:
@@ -385,14 +386,9 @@ class BatchDecoder:
             return "Frame", {}
         if kind in (wire.SAMPLES, wire.PLAIN):
             suffix = row[wire.SUFFIX_AT]
-            detail: ByName = {
-                "key": [
-                    row[wire.SCOPE],
-                    row[wire.MAPPING],
-                    messages.text(bytes(data[suffix : suffix + row[wire.SUFFIX_LEN]])),
-                ],
-                "last_hop": row[wire.LAST_HOP],
-            }
+            text = messages.text(bytes(data[suffix : suffix + row[wire.SUFFIX_LEN]]))
+            key = row[wire.SCOPE], row[wire.MAPPING], text
+            detail: Detail = {"key": key, "last_hop": row[wire.LAST_HOP]}
             if kind == wire.SAMPLES:
                 at = row[wire.ZID_AT]
                 raw = bytes(data[at : at + row[wire.ZID_LEN]])
@@ -407,7 +403,7 @@ class BatchDecoder:
         told = read(raw)
         return told if told is not None else ("unreadable", {})
 
-    def _fragment(self, data: Buffer, row: list[int], key: tuple[str, str, int]) -> ByName:
+    def _fragment(self, data: Buffer, row: list[int], key: tuple[str, str, int]) -> Detail:
         """What a fragment is; ``message``: what the message is, if this piece says so.
 
         ``piece`` has its bytes, in base64, where the message's first piece is not enough, or may
@@ -415,12 +411,12 @@ class BatchDecoder:
         """
         begin, stop = row[wire.AT], row[wire.CAPTURED]
         first, more = row[wire.AUX] & 1, row[wire.HEADER] >> 6 & 1
-        detail: ByName = {"first": first, "more": more, "drop": row[wire.AUX] >> 1 & 1}
+        detail: Detail = {"first": first, "more": more, "drop": row[wire.AUX] >> 1 & 1}
         known = self._told.get(key)
         if first or known is None:
             told = messages.read(bytes(data[begin : min(stop, begin + READ_BYTES)]))
             if told is not None:
-                detail["message"] = list(told)
+                detail["message"] = told
             known = bool(first) and told is not None
         if not known:
             detail["piece"] = base64.b64encode(bytes(data[begin:stop])).decode("ascii")

@@ -8,9 +8,7 @@ cut datagram) gives what comes before its payload. ``read`` gives null where not
 import contextlib
 from typing import Any, Final
 
-from seqaudit.decoders.contract.events import ByName
-
-Detail = ByName
+from seqaudit.decoders.contract.zenoh_detail import Detail, Key, Numbered
 
 #: Ids of network messages (zenoh.md 4).
 INTEREST, DECLARE, PUSH = 0x19, 0x1E, 0x1D
@@ -101,28 +99,28 @@ class Reader:
             found[header & 0x7F] = value
         return found
 
-    def key(self, header: int) -> list[object]:
+    def key(self, header: int) -> Key:
         """A wire_expr: scope, whose table (1: the sender's), suffix (zenoh.md 6)."""
         scope = self.zint()
-        return [scope, header >> 6 & 1, text(self.sized()) if header & _N else ""]
+        return scope, header >> 6 & 1, text(self.sized()) if header & _N else ""
 
-    def timestamp(self) -> list[object]:
-        return [self.zint(), zid_text(self.sized())]
+    def timestamp(self) -> tuple[int, str]:
+        return self.zint(), zid_text(self.sized())
 
 
-def source_info(raw: bytes | None) -> list[object] | None:
-    """[zid, eid, sn] (zenoh.md 5.2)."""
+def source_info(raw: bytes | None) -> Numbered | None:
+    """Of the extension (zenoh.md 5.2)."""
     if raw is None:
         return None
     reader = Reader(raw)
     try:
-        return [reader.zid(), reader.zint() & 0xFFFF_FFFF, reader.zint() & 0xFFFF_FFFF]
+        return reader.zid(), reader.zint() & 0xFFFF_FFFF, reader.zint() & 0xFFFF_FFFF
     except WireError:
         return None
 
 
-def ros_number(attachment: bytes | None) -> list[object] | None:
-    """[gid, ROS, number] of a sample that ROS 2 numbered in its attachment (zenoh.md 9.7)."""
+def ros_number(attachment: bytes | None) -> Numbered | None:
+    """Of a sample that ROS 2 numbered in its attachment (zenoh.md 9.7)."""
     if attachment is None or len(attachment) != ROS_BYTES:
         return None
     reader = Reader(attachment)
@@ -134,7 +132,7 @@ def ros_number(attachment: bytes | None) -> list[object] | None:
     number = int.from_bytes(names[1], "little")
     if names[::2] != ROS_NAMES or len(gid) != 16 or number >> 61:
         return None
-    return [gid.hex(), ROS, number]
+    return gid.hex(), ROS, number
 
 
 def read(data: bytes) -> tuple[str, Detail] | None:
@@ -226,7 +224,7 @@ def _response(reader: Reader, header: int) -> Detail:
     if responder is not None:
         inner = Reader(responder)
         with contextlib.suppress(WireError):
-            detail["responder"] = [inner.zid(), inner.zint() & 0xFFFF_FFFF]
+            detail["responder"] = inner.zid(), inner.zint() & 0xFFFF_FFFF
     body = reader.u8()
     if body & 0x1F == 5:
         detail["error"] = True
@@ -255,7 +253,7 @@ def _declare(reader: Reader, header: int) -> tuple[str, Detail]:
     if kind & 1 == 0:
         key = reader.key(declaration)
         if kind == 0:
-            key[1] = 1  # no M flag: the sender's own table (zenoh.md 4.5)
+            key = key[0], 1, key[2]  # no M flag: the sender's own table (zenoh.md 4.5)
         detail["key"] = key
     else:
         raw = reader.extensions(bool(declaration & _Z)).get(0x5F)
@@ -266,7 +264,7 @@ def _declare(reader: Reader, header: int) -> tuple[str, Detail]:
             except WireError:
                 return name, detail
             suffix = text(raw[inner.at :]) if flags & 1 else ""
-            detail["key"] = [scope, flags >> 1 & 1, suffix]
+            detail["key"] = scope, flags >> 1 & 1, suffix
     return name, detail
 
 
@@ -315,7 +313,8 @@ def _init(reader: Reader, header: int) -> Detail:
         detail["cookie"] = reader.sized()[:COOKIE_BYTES].hex()
     extensions = reader.extensions(bool(header & _Z))
     detail |= {"qos": 1 in extensions or 0x21 in extensions, "low_latency": 5 in extensions}
-    return detail | {"compression": 6 in extensions, "patch": extensions.get(0x27, 0)}
+    detail |= {"compression": 6 in extensions, "patch": extensions.get(0x27, 0)}
+    return detail
 
 
 def _join(reader: Reader, header: int) -> Detail:

@@ -17,14 +17,7 @@ from seqaudit.decoders.contract.events import Flag
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s, argument, interpreted
 from seqaudit.decoders.network.packets import Outcome
-from seqaudit.decoders.tcp.framing import (
-    MESSAGE,
-    Framing,
-    Heads,
-    Split,
-    StreamFrames,
-    Verdict,
-)
+from seqaudit.decoders.tcp.framing import MESSAGE, Framing, Heads, Split, StreamFrames, Verdict
 from seqaudit.decoders.zenoh import kernels as wire
 from seqaudit.decoders.zenoh.batches import OUTCOMES, SYSTEM, BatchDecoder, Batches
 

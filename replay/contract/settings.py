@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from seqaudit.replay.contract.results import Row
-
 MEMBER = "member"
 BETWEEN = "between"
 UNKNOWN = "unknown"
@@ -17,7 +15,7 @@ MAY_BE_MIRROR: Final = (
 )
 
 #: Reads the beginning of a message: its word and its detail; null where it is not enough.
-Read = Callable[[bytes], tuple[str, Row] | None]
+Read = Callable[[bytes], tuple[str, Mapping[str, object]] | None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ class _Around:
     def has_cache(self) -> bool:
         return self.audience.declared.has_cache(self.source)
 
-    def recovers(self) -> bool:
-        return self.audience.recovers(self.source.receiver, self.subject)
+    def asks_from(self) -> int | None:
+        return self.audience.asks_from(self.source.receiver, self.subject)
 
     def why(self, who: Subscriber, miss: Miss) -> list[Why]:
         return self.audience.why(who, self.source, miss)
@@ -76,11 +76,17 @@ class Audience:
         self._retention_ns = retention_ns
         self.document = document
         self.why = why
+        self._shown: dict[str, set[str]] = {}  # key expressions that only queries tell
         self._matched: dict[tuple[str, str, str, str | None], list[Subscriber]] = {}
 
     def changed(self) -> None:
-        """Subscribers were declared or undeclared, or a session began."""
+        """Subscribers were declared or undeclared."""
         self._matched.clear()
+
+    def began(self, mark: Mark) -> None:
+        """A session began: who subscribes is declared anew, so it is known from now on."""
+        self.changed()
+        self._end(lambda identity: identity[1] is None, mark)
 
     def of(self, source: Source) -> list[Subscriber]:
         """The logical subscribers that get this source's samples here: one a key expression.
@@ -104,6 +110,7 @@ class Audience:
             for subject in declared.values()
             if "@adv" not in subject
         ]
+        told += self._shown.get(source.receiver, ())
         subjects = sorted(
             {
                 subject
@@ -157,9 +164,11 @@ class Audience:
                 found.life, found.since = len(before) + 1, max(before)
         return found
 
-    def recovers(self, endpoint: str, subject: str | None) -> bool:
-        """Whether declarations say that an endpoint's subscriber asks for what it misses."""
-        return not self._link.multicast and (endpoint, subject) in self.declared.recovering
+    def asks_from(self, endpoint: str, subject: str | None) -> int | None:
+        """The frame that declares that an endpoint's subscriber asks for what it misses."""
+        if self._link.multicast or subject is None:
+            return None
+        return self.declared.recovering.get((endpoint, subject))
 
     def subscribes_now(self, subject: str) -> None:
         """A member of the group subscribes: what came before was for nobody that is known."""
@@ -168,22 +177,24 @@ class Audience:
                 self.subscribers.pop((receiver, None, self.machine(source)), None)
 
     def unsubscribes(self, endpoint: str, subject: str, mark: Mark) -> None:
-        """The last subscriber of a node at a key expression is gone; a later one begins anew."""
-        for identity in list(self.subscribers):
-            if identity[0] == endpoint and identity[1] == subject:
-                self._end_subscriber(identity, mark)
+        """The last subscriber of a node at a key expression is gone; a later one begins anew.
 
-    def _end_subscriber(self, identity: tuple[str, str | None, str], mark: Mark) -> None:
-        subscriber = self.subscribers.pop(identity)
-        subscriber.end(mark)
-        if subscriber.start is not None and len(self.ended) < MAX_SOURCES:
-            self.ended.append((identity, subscriber))
+        So may be one of whose declaration nothing is known.
+        """
+        self._shown.get(endpoint, set()).discard(subject)
+        self._end(lambda one: one[0] == endpoint and one[1] in (subject, None), mark)
 
     def node_gone(self, endpoint: str, mark: Mark) -> None:
         """Another node is at this endpoint now: the subscribers of the one before are gone."""
-        for identity in list(self.subscribers):
-            if identity[0] == endpoint:
-                self._end_subscriber(identity, mark)
+        self._shown.pop(endpoint, None)
+        self._end(lambda one: one[0] == endpoint, mark)
+
+    def _end(self, which: Callable[[Identity], bool], mark: Mark) -> None:
+        for identity in [one for one in self.subscribers if which(one)]:
+            subscriber = self.subscribers.pop(identity)
+            subscriber.end(mark)
+            if subscriber.start is not None and len(self.ended) < MAX_SOURCES:
+                self.ended.append((identity, subscriber))
 
     def asked_sources(self, requester: str, name: str | None) -> list[Source]:
         """The sources that a query of an endpoint is about."""
@@ -216,15 +227,17 @@ class Audience:
             exact = [s for s in mine if s.subject == told.subject]
             if told.role == "*" and not exact and not told.subject.startswith(UNRESOLVED):
                 exact = [s for s in mine if s.subject is None]
-                if not exact and mine:
+                if not exact and mine:  # its declaration is not here
                     exact = [self._subscriber(source, told.subject)]
+                    self._shown.setdefault(source.receiver, set()).add(told.subject)
+                    self.changed()
             found += exact or mine
         return found
 
 
 def hear_heartbeats(mine: list[Subscriber]) -> list[Subscriber]:
     """Those that subscribe to heartbeats; all, where no declaration says it of any."""
-    return [one for one in mine if one.around.recovers()] or mine
+    return [one for one in mine if one.around.asks_from() is not None] or mine
 
 
 def _told_by_heartbeat(mine: list[Subscriber], first: int | None) -> list[Subscriber]:

@@ -53,11 +53,7 @@ WORDS: Final = {
     "finals": "final",
     "declarations": "declaration",
 }
-_KINDS: Final = {
-    "request": "queries",
-    "response": "replies",
-    "response_final": "finals",
-}
+_KINDS: Final = {"request": "queries", "response": "replies", "response_final": "finals"}
 
 
 class Way(NamedTuple):

@@ -69,7 +69,7 @@ def _not_overtaken(query: Query) -> bool:
 
 def _alone(query: Query, queries: Iterable[Query]) -> bool:
     """No other query of the source was open when a heartbeat made it ask: nothing was pending."""
-    return not any(
+    return query.preceded and not any(
         other is not query and other.asked <= query.asked and other.open_at(query.asked)
         for other in queries
     )
@@ -86,7 +86,8 @@ def nothing_before(source: Source, mark: Mark) -> bool:
     """The counter of the live samples has no hole from the beginning of the session to a frame."""
     if source.hop is None or source.mixed:
         return False
-    return source.hop.counter.stretch_over(0, mark.frame) is not None
+    counter = source.hop.counter
+    return counter.stretch_over(counter.since.frame + 1, mark.frame) is not None
 
 
 def answered_whole(query: Query) -> Stretch | None:
@@ -119,12 +120,16 @@ def missed(source: Source, misses: Iterable[Miss], queries: Iterable[Query]) -> 
 
 def dropped_jumps(source: Source) -> list[Jump]:
     """Jumps in the sns of a source across frames none of which is missing, then or soon after."""
-    found = []
-    for jump in source.jumps:
+    found: list[Jump] = []
+    for jump in () if source.again else source.jumps:
         stretch = jump.counter.stretch_of(jump.after)
         if stretch is None or stretch.first > jump.before:
             continue
-        if jump.settled.by(stretch.end) and not source.live.within(jump.first, jump.stop):
+        if (
+            jump.early
+            and jump.settled.by(stretch.end)
+            and not source.live.within(jump.first, jump.stop)
+        ):
             found.append(jump)
     return found
 
@@ -151,21 +156,30 @@ def unanswered(query: Query, finals: Iterable[HopCounter]) -> bool:
     return any(s is not None and query.lasted.by(s.end) for s in stretches)
 
 
-def not_asked_for(gap: Gap, queries: Iterable[Query]) -> Had | None:
-    """A gap that its subscriber did not ask for, though it asked for something above it later."""
+def not_asked_for(gap: Gap, queries: Iterable[Query], asks_from: int | None) -> Had | None:
+    """A gap that its subscriber did not ask for, though it asked for something above it later.
+
+    Args:
+        asks_from: job frame from which on it is known to ask.
+    """
     if gap.before is None:
         return None
     open_then = False
     for query in sorted(queries, key=lambda query: query.asked):
         if query.asked > gap.revealed and query.first is not None and query.first >= gap.stop:
-            return Had(gap.first, gap.stop, query, gap.before, open_then)
+            return Had(gap.first, gap.stop, query, gap.before, asks_from, open_then)
         open_then |= query.open_at(gap.before)
     return None
 
 
 def had(hole: Had) -> bool:
-    """A subscriber passed over a hole without asking: its own counter shows that it sent none."""
+    """A subscriber passed over a hole without asking: its own counter shows that it sent none.
+
+    It must have been known to ask before: another one with its key expression may have come since.
+    """
     if hole.query.asked_by is None or hole.since is None or hole.asking or hole.query.shared:
+        return False
+    if hole.asks_from is None or hole.asks_from >= hole.since.frame:
         return False
     stretch = hole.query.asked_by.counter.stretch_of(hole.query.asked_by.sn)
     return stretch is not None and stretch.begin.frame < hole.since.frame

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from seqaudit.replay.contract.event import Details
+from seqaudit.decoders.contract.zenoh_detail import Detail, Key
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.keys import KeyTables, advanced, document_query, matches
 from seqaudit.replay.zenoh.link import Link
@@ -44,14 +44,14 @@ class Declarations:
     """Of one leg.
 
     Attributes:
-        recovering: endpoint and key expression of subscribers that recover: they subscribe to
-            heartbeats.
+        recovering: endpoint and key expression of subscribers that recover, as they subscribe to
+            heartbeats, to the job frame that first says so.
     """
 
     def __init__(self, link: Link) -> None:
         self.keys = KeyTables()
         self.subscriptions: dict[str, dict[Declared, str]] = {}
-        self.recovering: set[tuple[str, str]] = set()
+        self.recovering: dict[tuple[str, str], int] = {}
         self._link = link
         self._queryables: dict[str, dict[Declared, str]] = {}
         self._tokens: dict[str, dict[Declared, str]] = {}  # sender -> id -> source
@@ -66,7 +66,7 @@ class Declarations:
         self._cached_at.clear()
         self._tokens.clear()
 
-    def key(self, what: str, detail: Details, sender: str, receiver: str) -> None:
+    def key(self, what: str, detail: Detail, sender: str, receiver: str) -> None:
         """D_KEYEXPR or U_KEYEXPR."""
         if what == "keyexpr":
             text = self.keys.resolve(sender, receiver, detail["key"])
@@ -74,19 +74,17 @@ class Declarations:
         else:
             self.keys.forget(sender, detail["id"])
 
-    def subscriber(self, detail: Details, sender: str, receiver: str) -> str | None:
+    def subscriber(self, detail: Detail, sender: str, receiver: str, frame: int) -> str | None:
         """D_SUBSCRIBER: its key expression; null if there are too many."""
         subject = self._add(self.subscriptions, detail, sender, receiver)
         if subject is not None:
             self._unsubscribed.pop((sender, subject), None)
             of, heartbeats, _ = subject.partition(HEARTBEATS)
             if heartbeats:
-                self.recovering.add((sender, of))
+                self.recovering.setdefault((sender, of), frame)
         return subject
 
-    def subscriber_gone(
-        self, detail: Details, sender: str, receiver: str, mark: Mark
-    ) -> str | None:
+    def subscriber_gone(self, detail: Detail, sender: str, receiver: str, mark: Mark) -> str | None:
         """U_SUBSCRIBER: its key expression, if it was the last of its node there."""
         name = self._declared(sender, receiver, detail)
         subject = self.subscriptions.get(sender, {}).pop(name, None)
@@ -96,12 +94,12 @@ class Declarations:
             self._unsubscribed[sender, subject] = mark
         return subject
 
-    def queryable(self, detail: Details, sender: str, receiver: str) -> None:
+    def queryable(self, detail: Detail, sender: str, receiver: str) -> None:
         """D_QUERYABLE."""
         self._cached_at.pop(sender, None)
         self._add(self._queryables, detail, sender, receiver)
 
-    def queryable_gone(self, detail: Details, sender: str, receiver: str) -> None:
+    def queryable_gone(self, detail: Detail, sender: str, receiver: str) -> None:
         """U_QUERYABLE."""
         self._cached_at.pop(sender, None)
         name = self._declared(sender, receiver, detail)
@@ -110,7 +108,7 @@ class Declarations:
     def _add(
         self,
         table: dict[str, dict[Declared, str]],
-        detail: Details,
+        detail: Detail,
         sender: str,
         receiver: str,
     ) -> str | None:
@@ -120,7 +118,7 @@ class Declarations:
         subject = declared[name] = self.keys.resolve(sender, receiver, detail["key"])
         return subject
 
-    def _declared(self, sender: str, receiver: str, detail: Details) -> Declared:
+    def _declared(self, sender: str, receiver: str, detail: Detail) -> Declared:
         """How a declaration is told from others: to a group all of them have id 0.
 
         Not in zenoh.md; recorded with two subscribers of one node on a multicast link.
@@ -128,7 +126,7 @@ class Declarations:
         key = detail.get("key") if self._link.multicast else None
         return detail["id"], None if key is None else self.keys.resolve(sender, receiver, key)
 
-    def token(self, declared: bool, detail: Details, sender: str, receiver: str) -> None:
+    def token(self, declared: bool, detail: Detail, sender: str, receiver: str) -> None:
         """A publisher or subscriber says that it lives; the token keeps what is known of it."""
         tokens = self._tokens.setdefault(sender, {})
         name = self._declared(sender, receiver, detail)
@@ -162,6 +160,6 @@ class Declarations:
         zid = source.source.partition("/")[0]
         return caches.any or source.source in caches.sources or zid in caches.stamped
 
-    def of_document(self, key: list[Any], sender: str, receiver: str) -> bool:
+    def of_document(self, key: Key, sender: str, receiver: str) -> bool:
         """Whether a queryable is a cache of the document's own system (D22)."""
         return key[2] != "" and document_query(self.keys.resolve(sender, receiver, key)) is not None

@@ -22,13 +22,13 @@ put together by the rules for its counter, and is then read by the reader that i
 A batch that only might be zenoh (``doubt``) counts if the session proves to be one.
 """
 
-import json
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final, cast
 
 from seqaudit.decoders.contract.events import FRAME_BITS, Flag, Kind
-from seqaudit.replay.contract.event import Details, Event
+from seqaudit.decoders.contract.zenoh_detail import Detail, Key
+from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import Read, Vantage
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span
@@ -42,7 +42,7 @@ from seqaudit.replay.zenoh.document import DocumentSettings, DocumentWorld, pass
 from seqaudit.replay.zenoh.hops import Message, Taken
 from seqaudit.replay.zenoh.in_document import InDocument
 from seqaudit.replay.zenoh.keys import UNRESOLVED, advanced
-from seqaudit.replay.zenoh.link import Link, first_hop, last_hop
+from seqaudit.replay.zenoh.link import HANDSHAKE, Link, first_hop, last_hop
 from seqaudit.replay.zenoh.moments import Moments
 from seqaudit.replay.zenoh.parameters import PARAMETERS
 from seqaudit.replay.zenoh.queries import Queries
@@ -122,7 +122,7 @@ class ZenohEngine:
         self.moments.came(event)
         self.advance(event.at_ns)
         self.moments.last_ns = max(self.moments.last_ns, event.last_mark().at_ns)
-        detail = json.loads(event.detail) if event.detail else {}
+        detail = cast(Detail, event.details())
         word = event.wire_kind
         if word == "cut":
             self._cut_off(event, detail)
@@ -144,10 +144,10 @@ class ZenohEngine:
             return  # its node had closed the connection
         if word == "Frame":
             assert event.seqno is not None and event.stop_seqno is not None
-            if event.flags & Flag.NETWORK_DUPLICATE:
-                self.link.counter(event).network_duplicates += event.count
-            taken = self.link.counter(event).frames_came(
-                event.seqno, event.stop_seqno, event.first_mark(), event.last_mark()
+            counter, copy = self.link.counter(event), bool(event.flags & Flag.NETWORK_DUPLICATE)
+            counter.network_duplicates += event.count * copy
+            taken = counter.frames_came(
+                event.seqno, event.stop_seqno, event.first_mark(), event.last_mark(), copy=copy
             )
             self._note_turn(taken)
         elif word == "Fragment":
@@ -157,7 +157,7 @@ class ZenohEngine:
         else:
             self._message(word, detail, event, self.link.accepted(event))
 
-    def _cut_off(self, event: Event, detail: Details) -> None:
+    def _cut_off(self, event: Event, detail: Detail) -> None:
         """What a frame said behind its beginning is cut off or cannot be read: it may be all."""
         if detail.get("unread"):
             why = "a batch could not be read to its end"
@@ -177,7 +177,7 @@ class ZenohEngine:
         why = "a frame stands behind a newer one, which over TCP none does: bytes may be damaged"
         self.moments.doubt(Doubt.DAMAGED, BEGINNING, END, why)
 
-    def _note_passing(self, passing: Ends, event: Event, detail: Details) -> None:
+    def _note_passing(self, passing: Ends, event: Event, detail: Detail) -> None:
         """What is compared with the capture at the other end."""
         word = event.wire_kind
         if word in ("Frame", "Fragment"):
@@ -189,7 +189,7 @@ class ZenohEngine:
         elif (kind := self._kind_passing(word, event, detail)) is not None:
             passing.message(kind, event)
 
-    def _kind_passing(self, word: str, event: Event, detail: Details) -> str | None:
+    def _kind_passing(self, word: str, event: Event, detail: Detail) -> str | None:
         if word != "push":
             return kind_of(word)
         if "value" not in detail or detail.get("source"):
@@ -231,16 +231,16 @@ class ZenohEngine:
 
     # -- sessions ------------------------------------------------------------------------------
 
-    def _transport(self, word: str, detail: Details, event: Event) -> None:
+    def _transport(self, word: str, detail: Detail, event: Event) -> None:
         assert event.source is not None
         mark = event.first_mark()
+        if word in HANDSHAKE and self.link.begins(word, event, detail.get("cookie")):
+            self.link.began(mark)
+            self.declared.clear()
+            self.audience.began(mark)
+            self.queries.began()
         if word in ("InitSyn", "InitAck"):
-            if word == "InitSyn":
-                self.link.began()
-                self.declared.clear()
-                self.audience.changed()
-                self.queries.began()
-            elif self.link.known(detail["cookie"]):
+            if word == "InitAck" and self.link.known(detail["cookie"]):
                 why = "a handshake of this session stands in the capture twice"
                 self.moments.worth.add(Span(Doubt.TWICE, BEGINNING, END, why))
             if self.link.introduced(event.source, detail):
@@ -256,7 +256,7 @@ class ZenohEngine:
 
     # -- fragments -----------------------------------------------------------------------------
 
-    def _fragment(self, event: Event, detail: Details) -> None:
+    def _fragment(self, event: Event, detail: Detail) -> None:
         assert event.seqno is not None
         mark = event.first_mark()
         taken, message = self.link.counter(event).fragment_came(
@@ -292,7 +292,7 @@ class ZenohEngine:
 
     # -- samples -------------------------------------------------------------------------------
 
-    def _source(self, event: Event, name: str, key: list[Any]) -> Source | None:
+    def _source(self, event: Event, name: str, key: Key) -> Source | None:
         assert event.source is not None and event.destination is not None
         identity = (event.source, event.destination, name)
         source = self.sources.all.get(identity)
@@ -305,7 +305,7 @@ class ZenohEngine:
             source.key = self.declared.keys.resolve(event.source, event.destination, key)
         return source
 
-    def _samples(self, event: Event, detail: Details) -> None:
+    def _samples(self, event: Event, detail: Detail) -> None:
         """A run of samples; its transport refuses it as a whole or from its beginning."""
         assert event.seqno is not None and event.stop_seqno is not None
         source = self._source(event, f"{detail['zid']}/{detail['eid']}", detail["key"])
@@ -346,6 +346,10 @@ class ZenohEngine:
         source.bytes += event.size
         if event.flags & Flag.NETWORK_DUPLICATE:
             source.network_duplicates += count
+        if not source.live or stop > source.live.stop():
+            source.session = self.link.session_starts
+        elif accepted and source.session < self.link.session_starts:
+            source.again = True
         source.live.add(first, stop)
         self.document.passed(source, first, event, before)
         if not accepted:
@@ -373,10 +377,12 @@ class ZenohEngine:
         if before.counter is not here.counter:
             source.mixed = True
         elif source.live and first > source.live.stop() and len(source.jumps) < MAX_JUMPS:
+            mark = event.first_mark()
             source.jumps.append(
                 Jump(
-                    source.live.stop(), first, here.counter, before.sn, here.sn,
-                    event.first_mark(), self.moments.elapsed.watch(event.first_mark(), SETTLED_NS),
+                    source.live.stop(), first, here.counter, before.sn, here.sn, mark,
+                    self.moments.whole_since(here, mark, SETTLED_NS),
+                    self.moments.elapsed.watch(mark, SETTLED_NS),
                 )
             )  # fmt: skip
 
@@ -421,7 +427,7 @@ class ZenohEngine:
 
     # -- everything else -----------------------------------------------------------------------
 
-    def _message(self, word: str, detail: Details, event: Event, accepted: bool) -> None:
+    def _message(self, word: str, detail: Detail, event: Event, accepted: bool) -> None:
         if event.stamp is None and word[:1].isupper():
             self._transport(word, detail, event)
         elif not accepted:
@@ -441,7 +447,7 @@ class ZenohEngine:
         elif word[:1].isupper():
             self._transport(word, detail, event)
 
-    def _push(self, detail: Details, event: Event) -> None:
+    def _push(self, detail: Detail, event: Event) -> None:
         """A Put or Del without SourceInfo: a heartbeat, or a sample nobody can count (S1, D1)."""
         assert event.source is not None and event.destination is not None
         zid, eid, sn = detail.get("source") or (None, None, None)
@@ -471,7 +477,7 @@ class ZenohEngine:
             return
         self._without_number(key, detail, event)
 
-    def _without_number(self, key: str, detail: Details, event: Event) -> None:
+    def _without_number(self, key: str, detail: Detail, event: Event) -> None:
         assert event.source is not None and event.destination is not None
         identity = (event.source, event.destination, key)
         found = self.unnumbered.get(identity)
@@ -481,7 +487,7 @@ class ZenohEngine:
             found = self.unnumbered[identity] = Unnumbered(event.source, event.destination, key)
         found.came(detail, event)
 
-    def _response(self, detail: Details, event: Event) -> None:
+    def _response(self, detail: Detail, event: Event) -> None:
         query = self.queries.replied(detail, event)
         told = detail.get("source")
         source = None if told is None else self._source(
@@ -501,7 +507,7 @@ class ZenohEngine:
         else:
             self.queries.brought(source, sn, query, event)
 
-    def _declare(self, what: str, detail: Details, event: Event) -> None:
+    def _declare(self, what: str, detail: Detail, event: Event) -> None:
         assert event.source is not None and event.destination is not None
         sender, receiver, declared = event.source, event.destination, self.declared
         if what in ("keyexpr", "u_keyexpr"):
@@ -515,7 +521,7 @@ class ZenohEngine:
                 declared.queryable(detail, sender, receiver)
                 return
             self.audience.changed()
-            subject = declared.subscriber(detail, sender, receiver)
+            subject = declared.subscriber(detail, sender, receiver, event.frame)
             if subject is not None and self.link.multicast and self.link.listens_here(sender):
                 self.audience.subscribes_now(subject)
         elif what == "u_queryable":

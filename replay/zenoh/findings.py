@@ -11,11 +11,7 @@ from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter
 from seqaudit.replay.zenoh.judges import document, frames, losses, places, queries, samples
 from seqaudit.replay.zenoh.legs import LINK_RULES
-from seqaudit.replay.zenoh.reporting import (
-    SYSTEM,
-    Stream,
-    ZenohReporter,
-)
+from seqaudit.replay.zenoh.reporting import SYSTEM, Stream, ZenohReporter
 from seqaudit.replay.zenoh.rules import RULES
 from seqaudit.replay.zenoh.sources import Source, Unnumbered
 from seqaudit.replay.zenoh.subscriber import Subscriber

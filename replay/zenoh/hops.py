@@ -8,13 +8,13 @@ import base64
 import hashlib
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, cast
 
-from seqaudit.replay.contract.event import Details
+from seqaudit.decoders.contract.zenoh_detail import Detail
 from seqaudit.replay.contract.settings import Read
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.notes import Note, Times
-from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.sequence.ranges import RangeSet, total
 from seqaudit.replay.sequence.unwrap import unwrap
 
 MAX_GAPS: Final = 10_000
@@ -83,12 +83,12 @@ class Message:
     they do.
     """
 
-    told: list[Any] | None  # word and detail
+    told: tuple[str, Detail] | None
     first: Mark
     pieces: int = 0
     raw: bytearray | None = None  # null: not needed, or no more room
 
-    def grow(self, detail: Details, read: Read, held: Held) -> None:
+    def grow(self, detail: Detail, read: Read, held: Held) -> None:
         """One more piece (H15)."""
         if self.told is not None or self.raw is None or "piece" not in detail:
             return
@@ -100,7 +100,7 @@ class Message:
             return
         found = read(bytes(self.raw))
         if found is not None:
-            self.told = list(found)
+            self.told = found[0], cast(Detail, found[1])
             self.drop(held)
 
     def drop(self, held: Held) -> None:
@@ -132,6 +132,7 @@ class HopCounter:
         patch: 1: fragments say where a message begins (8.5).
         read: reads messages that are put together here.
         held: what all counters of the engine keep.
+        since: when its session began, if another one was before.
     """
 
     def __init__(
@@ -142,7 +143,9 @@ class HopCounter:
         *,
         read: Read,
         held: Held,
+        since: Mark = EVER,
     ) -> None:
+        self.since = since
         self._read = read
         self._held = held
         self.mask = mask
@@ -177,9 +180,15 @@ class HopCounter:
         self._final_at: int | None = None  # sn of a final fragment, if it was the last frame
         self._open_at: int | None = None  # sn of a fragment with more to come, likewise
 
-    def frames_came(self, first: int, stop: int, came: Mark, until: Mark) -> Taken:
-        """Frames with consecutive sns [first, stop) as on the wire (H1)."""
-        taken = self._take(first, stop, came, until, begins=True)
+    def frames_came(
+        self, first: int, stop: int, came: Mark, until: Mark, *, copy: bool = False
+    ) -> Taken:
+        """Frames with consecutive sns [first, stop) as on the wire (H1).
+
+        Args:
+            copy: the network made them, as their IP ids say.
+        """
+        taken = self._take(first, stop, came, until, begins=True, copy=copy)
         if taken.accepted_from < taken.stop:
             if self._message is not None:
                 self.broken.add(came)
@@ -189,7 +198,7 @@ class HopCounter:
         return taken
 
     def fragment_came(
-        self, sn: int, came: Mark, detail: Details, *, said_drop: bool
+        self, sn: int, came: Mark, detail: Detail, *, said_drop: bool
     ) -> tuple[Taken, Message | None]:
         """A fragment; the message that it completes, if it does (H8)."""
         begins = bool(detail["first"]) or (self._patch == 0 and self._message is None)
@@ -203,7 +212,7 @@ class HopCounter:
         return taken, complete
 
     def _assemble(
-        self, place: int, came: Mark, detail: Details, *, more: bool, said_drop: bool
+        self, place: int, came: Mark, detail: Detail, *, more: bool, said_drop: bool
     ) -> Message | None:
         begins = bool(detail["first"]) or (self._patch == 0 and self._message is None)  # H13
         if begins:
@@ -241,7 +250,9 @@ class HopCounter:
             self._message.drop(self._held)
         self._message = None
 
-    def _take(self, first: int, stop: int, came: Mark, until: Mark, *, begins: bool) -> Taken:
+    def _take(
+        self, first: int, stop: int, came: Mark, until: Mark, *, begins: bool, copy: bool = False
+    ) -> Taken:
         count = stop - first
         self.frames += count
         self.first = self.first or came
@@ -259,7 +270,7 @@ class HopCounter:
             accepted_from = begin
         else:
             accepted_from = min(self.last + 1, begin + count)
-            self._not_newer(begin, accepted_from, came)
+            self._not_newer(begin, accepted_from, came, copy=copy)
         end = begin + count
         if accepted_from < end:
             self.last = end - 1
@@ -273,7 +284,7 @@ class HopCounter:
             self._stretches[-1].stop, self._stretches[-1].end = stop, until
         elif len(self._stretches) < MAX_GAPS:
             begins = self.known_start and follows and not self._stretches and not self.seen
-            self._stretches.append(Stretch(first, stop, EVER if begins else came, until))
+            self._stretches.append(Stretch(first, stop, self.since if begins else came, until))
 
     def cut_at(self, frame: int) -> None:
         """What a frame said is cut off, or cannot be read: it may have been anything."""
@@ -323,14 +334,17 @@ class HopCounter:
         else:
             self.unlisted_gaps += 1
 
-    def _not_newer(self, first: int, stop: int, came: Mark) -> None:
+    def _not_newer(self, first: int, stop: int, came: Mark, *, copy: bool) -> None:
         """Equal or older: the whole frame is thrown away (H3)."""
         self.discarded.add(came)
         self.discarded.count += stop - first - 1
         for a, b in self.seen.within(first, stop):
             self.repeated += b - a
-        for a, b in self.lost.remove(first, stop):
+        late = self.lost.remove(first, stop)
+        for a, b in late:
             self.late.add(a, b, came)
+        if total(late) < stop - first and not copy:  # of a session whose beginning is not here
+            self._torn = True
 
     def gaps_between(self, start_ns: int, stop_ns: int) -> bool:
         """Whether sns were passed over in this span of time."""

@@ -40,13 +40,7 @@ class InDocument:
             zid, _, entity = source.source.partition("/")
             self.world.publish(source.sender, zid, entity, source.key or "", first, stop)
 
-    def live(
-        self,
-        source: Source,
-        subscriber: Subscriber,
-        run: Range,
-        came: Arrival,
-    ) -> None:
+    def live(self, source: Source, subscriber: Subscriber, run: Range, came: Arrival) -> None:
         """A run to a subscriber; the first of it is in the cache when it is asked (D4)."""
         assert self.world is not None and isinstance(subscriber, DocumentSubscriber)
         first, stop = run

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from seqaudit.replay.contract.event import Details, Event
+from seqaudit.decoders.contract.events import Flag
+from seqaudit.decoders.contract.zenoh_detail import Detail
+from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.settings import MEMBER, Read, Vantage
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.both_ends import address
-from seqaudit.replay.zenoh.hops import Held, Hop, HopCounter, initial_sn
+from seqaudit.replay.zenoh.hops import EVER, Held, Hop, HopCounter, initial_sn
 
 MASKS: Final = {0: 0x7F, 1: 0x3FFF, 2: 0x0FFF_FFFF, 3: 0xFFFF_FFFF}
 MAX_COUNTERS: Final = 10_000
@@ -22,6 +24,9 @@ WIDE: Final = 0x0FFF_FFFF
 ROUTER: Final = "router"
 #: Priority and channel of the replies of a cache (zenoh.md 9.2): Data, reliable.
 FINALS: Final = 5 * 2 + 1
+
+#: How a session begins (zenoh.md 3.1).
+HANDSHAKE: Final = ("InitSyn", "InitAck", "OpenSyn", "OpenAck")
 
 #: Sender, receiver, priority and channel.
 Direction = tuple[str, str, int]
@@ -60,10 +65,26 @@ class Link:
         self._patch = 0
         self._read = read
         self._named: dict[str, set[str]] = {}  # endpoint -> zids that may be its node's
+        self._step = -1  # of the last handshake
+        self._since = EVER  # when this session began; the first one's beginning is the capture's
         self._cookies: set[str] = set()  # of InitAcks, each of which has its own (zenoh.md 3.1)
 
-    def began(self) -> None:
-        """An InitSyn: counters and fragments start anew."""
+    def begins(self, word: str, event: Event, cookie: str | None) -> bool:
+        """Whether a session begins with this message: of a handshake it is the first that was
+        captured."""
+        step = HANDSHAKE.index(word)
+        late = self._step >= step or (self._step < 0 and bool(self.counters))
+        copy = cookie in self._cookies or event.flags & Flag.NETWORK_DUPLICATE
+        if step and (copy or not late):
+            self._step = max(self._step, step)
+            return False
+        self._step = step
+        return True
+
+    def began(self, mark: Mark) -> None:
+        """A handshake: counters and fragments start anew."""
+        if self.counters or self.retired:
+            self._since = mark
         self.session_starts += 1
         self.retired += [*self.counters.items()][: max(0, MAX_COUNTERS - len(self.retired))]
         self.counters.clear()
@@ -78,7 +99,7 @@ class Link:
             self._cookies.add(cookie)
         return False
 
-    def introduced(self, endpoint: str, detail: Details) -> bool:
+    def introduced(self, endpoint: str, detail: Detail) -> bool:
         """An Init of an endpoint; whether another node than this was there before."""
         end = self._end(endpoint)
         other = end.zid not in (None, detail["zid"])
@@ -90,7 +111,7 @@ class Link:
         """An Open."""
         self._end(endpoint).initial = initial
 
-    def joined(self, event: Event, detail: Details) -> None:
+    def joined(self, event: Event, detail: Detail) -> None:
         """A Join; the first of a member counts (8.6)."""
         assert event.source is not None
         end = self._end(event.source)
@@ -111,7 +132,7 @@ class Link:
             return End()
         return self.ends.setdefault(endpoint, End())
 
-    def _join(self, event: Event, detail: Details) -> None:
+    def _join(self, event: Event, detail: Detail) -> None:
         """Initial sns of a member of the group (8.6)."""
         assert event.source is not None and event.destination is not None
         pairs = detail["sns"]
@@ -124,7 +145,9 @@ class Link:
                 self.counters[key] = self._new(pair[1 - reliable])
 
     def _new(self, initial: int | None) -> HopCounter:
-        return HopCounter(self.mask, initial, self._patch, read=self._read, held=self.held)
+        return HopCounter(
+            self.mask, initial, self._patch, read=self._read, held=self.held, since=self._since
+        )
 
     def counter(self, event: Event) -> HopCounter:
         """The counter of the frame of a message."""

@@ -83,7 +83,9 @@ def _hidden(engine: "ZenohEngine") -> Counter[str]:
     from seqaudit.replay.zenoh.certificates import had
 
     found: Counter[str] = Counter()
-    for (receiver, _, _), subscriber in engine.audience.subscribers.items():
+    for (receiver, _, name), subscriber in engine.audience.subscribers.items():
+        if any(source.again for source in engine.sources.named(name)):
+            continue
         holes = [hole for hole in subscriber.had if had(hole)]
         found[receiver] += sum(hole.stop - hole.first for hole in holes)
     return found

@@ -8,6 +8,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.zenoh.hops import Hop
 
 #: An end that has nothing to say says that it lives, four times a lease: ns of silence a ms of
 #: lease, and so much later at most.
@@ -86,6 +87,16 @@ class Moments:
             self.cut_from[event.source] = first, event.frame
         if len(self._cuts) < MAX_CUTS:
             self._cuts.append(max(event.at_ns, self._cuts[-1] if self._cuts else 0))
+
+    def whole_since(self, hop: Hop | None, now: Mark, span_ns: int) -> bool:
+        """Whether no frame of a counter is missing from so long before one that came now, or from
+        the beginning of the session."""
+        if hop is None or (stretch := hop.counter.stretch_of(hop.sn)) is None:
+            return False
+        return (
+            stretch.begin == hop.counter.since
+            or self.elapsed.at_least(stretch.begin, now) >= span_ns
+        )
 
     def cut_between(self, start_ns: int, stop_ns: int) -> bool:
         """Whether messages in this span of time are cut off, or cannot be read."""

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from seqaudit.replay.contract.event import Details, Event
+from seqaudit.decoders.contract.zenoh_detail import Detail
+from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.worth import Doubt
 from seqaudit.replay.sequence.gaps import Arrival, Mark
@@ -68,7 +69,7 @@ class Queries:
         """The open query of that requester and id."""
         return self._open.get(identity)
 
-    def request(self, detail: Details, event: Event) -> None:
+    def request(self, detail: Detail, event: Event) -> None:
         """A Request; one that asks for nothing that was missed, or is older, is none of these."""
         assert event.source is not None and event.destination is not None
         requester = event.source
@@ -93,6 +94,7 @@ class Queries:
             lasted=self._moments.elapsed.watch(event.first_mark(), timeout_ns),
             newest=place.live.stop() - 1 if place is not None and place.live else None,
             asked_by=hop,
+            preceded=self._moments.whole_since(hop, event.first_mark(), timeout_ns),
             shared=len(subscribers) > 1 or (
                 told.role == "pub"
                 and place is not None
@@ -154,7 +156,7 @@ class Queries:
             return Sort.RECOVERY
         return Sort.PERIODIC
 
-    def replied(self, detail: Details, event: Event) -> Query | None:
+    def replied(self, detail: Detail, event: Event) -> Query | None:
         """A Response: the query that it is for, if that is open."""
         assert event.destination is not None
         query = self._open.get((event.destination, detail["id"]))
@@ -165,7 +167,7 @@ class Queries:
                 query.responders.add("{}/{}".format(*detail["responder"]))
         return query
 
-    def thrown_away(self, detail: Details, event: Event) -> None:
+    def thrown_away(self, detail: Detail, event: Event) -> None:
         """A Response in a frame that the transport does not take."""
         told = detail.get("source")
         if told is None or event.source is None or event.destination is None:
@@ -205,7 +207,8 @@ class Queries:
                     if s.subject in (None, subject) or subject.startswith(UNRESOLVED)
                 ]
         for subscriber in subscribers:
-            if subscriber.source == self._audience.machine(source):
+            mine = subscriber.source == self._audience.machine(source)
+            if mine and not subscriber.gone:
                 subscriber.sample(sn, sn + 1, arrival, query)
                 self._audience.lanes_of(subscriber).sample(sn, sn + 1, arrival, query)
 
@@ -223,7 +226,7 @@ class Queries:
         )
         return not source.live and missing > query.last - query.replied.first()
 
-    def final(self, detail: Details, event: Event) -> None:
+    def final(self, detail: Detail, event: Event) -> None:
         """A ResponseFinal."""
         assert event.destination is not None
         identity, mark = (event.destination, detail["id"]), event.first_mark()
@@ -267,6 +270,8 @@ class Queries:
                     subscriber.history_ended(mark)
             return
         for subscriber in self._asked_by.pop(query.number, []):
+            if subscriber.gone:
+                continue
             subscriber.query_ended(query, mark)
             self._audience.lanes_of(subscriber).query_ended(query, mark)
 

@@ -42,6 +42,7 @@ class Query:
     lasted: Watch | None = None  # its timeout, as far as it certainly passed; null: not on the wire
     newest: int | None = None  # highest sn of its source that had come live when it was asked
     asked_by: Hop | None = None  # the frame of the Request, where it travelled
+    preceded: bool = False  # no request is missing that may have been open when it was asked
     shared: bool = False  # nothing on the wire says whose of several subscribers it is
     answered_by: Hop | None = None  # that of the ResponseFinal
     settled: Watch | None = None  # behind the ResponseFinal
@@ -108,6 +109,7 @@ class Had:
 
     Attributes:
         since: when the last sample before them came.
+        asks_from: job frame from which on it is known to ask; null: from the query on.
         asking: another query was open since then, whose end may have passed over them.
     """
 
@@ -115,6 +117,7 @@ class Had:
     stop: int
     query: Query
     since: Mark | None
+    asks_from: int | None
     asking: bool
 
 

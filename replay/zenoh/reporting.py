@@ -7,12 +7,7 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter
-from seqaudit.replay.contract.worth import (
-    BEGINNING,
-    END,
-    LIKELY,
-    Claim,
-)
+from seqaudit.replay.contract.worth import BEGINNING, END, LIKELY, Claim
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
@@ -22,13 +17,7 @@ from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter
 from seqaudit.replay.zenoh.query import Miss, Query, Sort
 from seqaudit.replay.zenoh.sources import Source
-from seqaudit.replay.zenoh.story import (
-    BEFORE,
-    BETWEEN_SESSIONS,
-    DISCARDED,
-    ON_LINK,
-    OUT_OF_ORDER,
-)
+from seqaudit.replay.zenoh.story import BEFORE, BETWEEN_SESSIONS, DISCARDED, ON_LINK, OUT_OF_ORDER
 from seqaudit.replay.zenoh.subscriber import BY_SAMPLE, Subscriber
 
 SYSTEM: Final = "zenoh"
@@ -59,10 +48,7 @@ class ZenohReporter(Reporter[Stream]):
         self.engine = engine
         self._by_machine: dict[tuple[str, str], list[Subscriber]] | None = None
         self._by_way: dict[tuple[str, str], list[HopCounter]] = {}
-        for (sender, receiver, _), counter in (
-            *engine.link.counters.items(),
-            *engine.link.retired,
-        ):
+        for (sender, receiver, _), counter in (*engine.link.counters.items(), *engine.link.retired):
             self._by_way.setdefault((sender, receiver), []).append(counter)
         self._causes: dict[int, list[tuple[Miss, list[Why]]]] = {}
         self._by_source: dict[str, list[Query]] | None = None

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from seqaudit.replay.contract.event import Details, Event
+from seqaudit.decoders.contract.zenoh_detail import Detail
+from seqaudit.replay.contract.event import Event
 from seqaudit.replay.sequence.elapsed import Watch
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.notes import Note, Times
@@ -25,6 +26,8 @@ class Jump(NamedTuple):
     Attributes:
         before, after: sns of the frames of the samples around them.
         at: when the second of these came.
+        early: no frame of the counter is missing in which they may have come before; put() calls
+            of several threads send out of the order of sns.
         settled: tells when samples that only are late would have come.
     """
 
@@ -34,6 +37,7 @@ class Jump(NamedTuple):
     before: int
     after: int
     at: Mark
+    early: bool
     settled: Watch
 
 
@@ -62,6 +66,8 @@ class Source:
     last: Mark | None = None
     hop: Hop | None = None  # of its last accepted live sample
     mixed: bool = False  # its samples use several counters
+    session: int = 0  # in which its highest live sample came
+    again: bool = False  # in a later session its numbers are lower: it began again under its id
     jumps: list[Jump] = field(default_factory=list)
     depth: int | None = None  # of its cache, at least, as replies show; null: no reply
     fragmented: int = 0
@@ -75,7 +81,7 @@ class Source:
         """The same for a number that says nothing about where the source is now."""
         return raw if self.near is None else unwrap(raw, self.near, SAMPLE_MASK)
 
-    def note_qos(self, detail: Details, event: Event, count: int) -> None:
+    def note_qos(self, detail: Detail, event: Event, count: int) -> None:
         """Whether samples may be dropped: congestion control and their channel (zenoh.md 4)."""
         if not detail["qos"] & BLOCK:
             self.unblocked += count
@@ -97,7 +103,7 @@ class Unnumbered:
     last: Mark | None = None
     clocks: dict[str, int] = field(default_factory=dict)
 
-    def came(self, detail: Details, event: Event) -> None:
+    def came(self, detail: Detail, event: Event) -> None:
         """A run of them."""
         self.count += event.count
         self.first = self.first or event.first_mark()

@@ -14,17 +14,9 @@ from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.query import Query
 from seqaudit.replay.zenoh.report_rows import MissRow
-from seqaudit.replay.zenoh.reporting import (
-    SYSTEM,
-    Stream,
-    ZenohReporter,
-)
+from seqaudit.replay.zenoh.reporting import SYSTEM, Stream, ZenohReporter
 from seqaudit.replay.zenoh.sources import ROS, Source, Unnumbered
-from seqaudit.replay.zenoh.story import (
-    hop_place,
-    lost_where,
-    query_end,
-)
+from seqaudit.replay.zenoh.story import hop_place, lost_where, query_end
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
 MAX_WAITS: Final = 100

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import ClassVar, Final, Protocol
 
+from seqaudit.replay.contract.worth import END
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
 from seqaudit.replay.sequence.notes import Note
@@ -46,8 +47,8 @@ class Around(Protocol):
     def has_cache(self) -> bool:
         """A cache of the source is declared, or has answered."""
 
-    def recovers(self) -> bool:
-        """Its declarations say that it asks for what it misses."""
+    def asks_from(self) -> int | None:
+        """The job frame of the declaration that it asks for what it misses; null: none does."""
 
     def why(self, who: "Subscriber", miss: Miss) -> list[Why]:
         """Why samples did not come back, each, in order."""
@@ -88,7 +89,7 @@ class Subscriber:
         self.source = source
         self.life = 1  # of the subscribers that its node had at this key, one after the other
         self.since = -1  # job frame of its declaration
-        self.until = 1 << 62  # job frame with which it ended
+        self.until = END  # job frame with which it ended
         self.last: int | None = None
         self.start: int | None = None  # first sn ever handed to this machine
         #: What it lacked of before the first sample here, as it had the source before that.
@@ -116,6 +117,7 @@ class Subscriber:
         self.heard: int | None = None  # highest sn that a heartbeat told
         self.heard_at: Mark | None = None
         self.asked_at_all = False
+        self._first_asked: int | None = None
         self.queries_max = 0  # most of them open at a time
         self.at_once = AtOnce()
         self.first_at: Mark | None = None
@@ -135,9 +137,17 @@ class Subscriber:
         self._delivered_at: Mark | None = None
         self._filling: Query | None = None
 
+    @property
+    def asks_from(self) -> int | None:
+        """The job frame from which on it is known to ask for what it misses; null: it is not."""
+        return min(
+            (at for at in (self._first_asked, self.around.asks_from()) if at is not None),
+            default=None,
+        )
+
     def recovery_shown(self) -> bool | None:
         """Whether it asks for what it misses; null if nothing shows that it does, or does not."""
-        if self.asked_at_all or self.around.recovers():
+        if self.asks_from is not None:
             return True
         return False if self.learns and self.at_once.count >= MANY_GAPS else None
 
@@ -147,6 +157,11 @@ class Subscriber:
         if self.recovery_shown() is not None or not self.at_once.count:
             return False
         return RangeSet(self.at_once.delivery.ranges) != RangeSet(self.delivery.ranges)
+
+    @property
+    def gone(self) -> bool:
+        """Whether it ended: nothing reaches it any more."""
+        return self.until != END
 
     def lived_at(self, frame: int) -> bool:
         """Whether it was declared when this frame passed."""
@@ -219,6 +234,8 @@ class Subscriber:
             self._beat = None
         query.quiet = query.sort is Sort.PERIODIC and self.calm
         self.asked_at_all = True
+        if self._first_asked is None:
+            self._first_asked = query.asked.frame
         self._asking_until = query.asked
         self.queries.append(query)
         self.queries_max = max(self.queries_max, len(self.queries))
@@ -271,7 +288,7 @@ class Subscriber:
         """The capture is over."""
         if self.waiting is not None:
             self.flush(self.waiting, None)
-        if self.asked_at_all or self.around.recovers():
+        if self.asks_from is not None:
             self._would_have_asked()
         elif self.learns and self.at_once.count >= MANY_GAPS:
             self._went_on_at_once()
@@ -482,7 +499,7 @@ class Subscriber:
         )
         for a, b in self.pending.missing(first, query.first):
             if len(self.had) < MAX_KEPT_GAPS:
-                self.had.append(Had(a, b, query, since, asking))
+                self.had.append(Had(a, b, query, since, self.asks_from, asking))
 
     def _agree(self, first: int, mark: Mark) -> None:
         """The query says what this subscriber's last sn was, known here or not (S12)."""

@@ -4,16 +4,10 @@ from collections.abc import Iterator
 
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
-from seqaudit.replay.contract.worth import (
-    ORDERED,
-    Claim,
-)
+from seqaudit.replay.contract.worth import ORDERED, Claim
 from seqaudit.replay.sequence.gaps import Outcome
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
-from seqaudit.replay.zenoh.reporting import (
-    Stream,
-    ZenohReporter,
-)
+from seqaudit.replay.zenoh.reporting import Stream, ZenohReporter
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import Subscriber
 

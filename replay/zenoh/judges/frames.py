@@ -4,18 +4,9 @@ from collections.abc import Iterator
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed
-from seqaudit.replay.contract.worth import (
-    BEGINNING,
-    END,
-    ORDERED,
-    Claim,
-)
+from seqaudit.replay.contract.worth import BEGINNING, END, ORDERED, Claim
 from seqaudit.replay.zenoh.hops import HopCounter
-from seqaudit.replay.zenoh.reporting import (
-    OR_NOT_CAPTURED,
-    Stream,
-    ZenohReporter,
-)
+from seqaudit.replay.zenoh.reporting import OR_NOT_CAPTURED, Stream, ZenohReporter
 
 
 def findings(

@@ -5,27 +5,14 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
-from seqaudit.replay.contract.worth import (
-    END,
-    LIKELY,
-    ORDERED,
-    PLACED,
-    UNDECIDABLE,
-    Claim,
-)
+from seqaudit.replay.contract.worth import END, LIKELY, ORDERED, PLACED, UNDECIDABLE, Claim
 from seqaudit.replay.sequence.durations import slowest
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.causes import Cause, Why, by_cause
 from seqaudit.replay.zenoh.query import Miss, Query
-from seqaudit.replay.zenoh.reporting import (
-    OR_NOT_CAPTURED,
-    Stream,
-    ZenohReporter,
-    rests,
-    touches,
-)
+from seqaudit.replay.zenoh.reporting import OR_NOT_CAPTURED, Stream, ZenohReporter, rests, touches
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
@@ -41,24 +28,25 @@ def findings(
     """What a subscriber missed and got back, or had without its being here."""
     role = report.engine.link.role(source.sender, source.receiver)
     at_receiver = role == "receiver" and report.engine.world is None
+    certain = at_receiver and not source.again
     mine = report.queries_of(source, subscriber)
     gaps = sorted(subscriber.gaps, key=lambda gap: gap.first)
     shown_by_requests = RangeSet()
-    if at_receiver:
+    if certain:
         shown_by_requests = certificates.recovered(
             source, subscriber.recovered, mine, in_order=report.engine.link.transport == "tcp"
         )
     yield from _recovered(report, stream, source, subscriber, gaps, shown_by_requests)
     if role != "sender":
         proven = RangeSet()
-        if at_receiver:
+        if certain:
             proven = certificates.missed(source, subscriber.misses, mine)
         misses = report.causes(subscriber)
         yield from _missed(report, stream, source, subscriber, misses, proven)
         yield from _missed_by_some(report, stream, source, subscriber)
         yield from _tail(report, stream, source, subscriber)
     if at_receiver:
-        yield from _not_captured(report, stream, subscriber, gaps, mine)
+        yield from _not_captured(report, stream, subscriber, gaps, mine, certain=certain)
     still_open = [gap for gap in gaps if Outcome.GONE in gap.parts]
     if still_open:
         yield report.gap_finding(
@@ -109,18 +97,20 @@ def _not_captured(
     subscriber: Subscriber,
     gaps: list[Gap],
     mine: list[Query],
+    *,
+    certain: bool,
 ) -> Iterator[Finding]:
     """What the subscriber had, or may have had, and the capture does not hold."""
     passed = {
         gap.first: hole
         for gap in gaps
         if gap.parts.keys() == {Outcome.UNASKED}
-        and (hole := certificates.not_asked_for(gap, mine)) is not None
+        and (hole := certificates.not_asked_for(gap, mine, subscriber.asks_from)) is not None
         and certificates.had(hole)
     }
     found = [*subscriber.had, *passed.values()]
     for sure in (True, False):
-        holes = [hole for hole in found if certificates.had(hole) is sure]
+        holes = [hole for hole in found if (certain and certificates.had(hole)) is sure]
         if holes:
             yield report.make(
                 stream, "CP007", ORDERED if sure else LIKELY,

@@ -4,26 +4,14 @@ from collections.abc import Iterator
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
-from seqaudit.replay.contract.worth import (
-    ORDERED,
-    PLACED,
-    Claim,
-)
+from seqaudit.replay.contract.worth import ORDERED, PLACED, Claim
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.query import Query
-from seqaudit.replay.zenoh.reporting import (
-    OR_NOT_CAPTURED,
-    Stream,
-    ZenohReporter,
-    rests,
-)
+from seqaudit.replay.zenoh.reporting import OR_NOT_CAPTURED, Stream, ZenohReporter, rests
 from seqaudit.replay.zenoh.sources import Source
-from seqaudit.replay.zenoh.story import (
-    BEFORE,
-    BETWEEN_SESSIONS,
-)
+from seqaudit.replay.zenoh.story import BEFORE, BETWEEN_SESSIONS
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
 
@@ -35,7 +23,7 @@ def findings(
     gaps = sorted(subscriber.gaps, key=lambda gap: gap.first)
     yield from _where(report, stream, source, subscriber, gaps, mine)
     role = report.engine.link.role(source.sender, source.receiver)
-    sure = role == "receiver" and report.engine.world is None
+    sure = role == "receiver" and report.engine.world is None and not source.again
     sure = sure and report.engine.link.asks_for_itself(source.receiver)
     yield from _discarded(report, stream, source, mine, sure=sure)
 

@@ -6,18 +6,11 @@ from typing import Final
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
 from seqaudit.replay.contract.results import Result
-from seqaudit.replay.contract.worth import (
-    END,
-    LIKELY,
-    Claim,
-)
+from seqaudit.replay.contract.worth import END, LIKELY, Claim
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.query import Sort
-from seqaudit.replay.zenoh.reporting import (
-    Stream,
-    ZenohReporter,
-)
+from seqaudit.replay.zenoh.reporting import Stream, ZenohReporter
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import Subscriber
 

@@ -3,15 +3,9 @@
 from collections.abc import Iterator
 
 from seqaudit.replay.contract.finding import Certainty, Finding
-from seqaudit.replay.contract.worth import (
-    ORDERED,
-    Claim,
-)
+from seqaudit.replay.contract.worth import ORDERED, Claim
 from seqaudit.replay.zenoh.keys import UNRESOLVED
-from seqaudit.replay.zenoh.reporting import (
-    Stream,
-    ZenohReporter,
-)
+from seqaudit.replay.zenoh.reporting import Stream, ZenohReporter
 from seqaudit.replay.zenoh.sources import Unnumbered
 from seqaudit.replay.zenoh.subscriber import Subscriber
 

@@ -462,7 +462,7 @@ def test_the_walk_agrees_with_reading_one_message_after_the_other(messages: list
         word, detail = told
         if record[0] == wire.SAMPLES:
             entity = zenoh_messages.ROS if record[7] == wire.ROS_EID else record[7]
-            assert (word, detail["source"][1:]) == ("push", [entity, record[6]])
+            assert (word, detail["source"][1:]) == ("push", (entity, record[6]))
         elif record[0] == wire.PLAIN:
             assert word == "push"
             assert "source" not in detail and "value" not in detail

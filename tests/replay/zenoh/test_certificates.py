@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from seqaudit.decoders.zenoh.messages import zid_text
 from seqaudit.replay.contract.results import FINDING, GAP, STREAM, Result
 from seqaudit.replay.contract.settings import Vantage
+from seqaudit.replay.zenoh.hops import initial_sn
 from tests.decoders.zenoh import builders as z
-from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, Session, answered, stream
+from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, ZID, Session, answered, stream
 
 FIRST_SN = {False: 100_000, True: 500_000}
 
@@ -117,14 +119,16 @@ def test_one_pause_proves_no_time(seconds: float) -> None:
 
 
 def test_a_request_above_a_hole_shows_that_the_capture_missed_it() -> None:
-    session = WideSession().put(0)
+    session = WideSession()
+    session.subscriber(z.declare(2, 2, 1, "/@adv/pub/**", own=False)).put(0)
     session.subscriber()
     uncaptured(session.put(1), 2, 3).put(4).lose().put(6).ask(1, "_sn=5..")
     found = answered(session, 1, 5, 6).played()[1]
     assert said(found, "CP007") == [("proven", [[2, 3]])]
     assert said(found, "ZN002") == []
     assert stream(found)["delivered"] == [[0, 6]]
-    session = uncaptured(WideSession().put(0, 1), 2, 3).put(4)
+    session = WideSession()
+    uncaptured(session.put(0, 1), 2, 3).put(4)
     session.sns[True] += 1  # a frame of the subscriber is missing: perhaps a request
     found = answered(session.lose().put(6).ask(1, "_sn=5.."), 1, 5, 6).played()[1]
     assert said(found, "CP007") == [("likely", [[2, 3]])]
@@ -419,3 +423,95 @@ def test_beside_numbered_samples_of_its_key_one_without_a_number_may_be_damaged(
     plain = WideSession().publisher(z.push(z.put(None), 0, "demo/sensor"))
     assert said(plain.played()[1], "ZN012") == [("proven", [])]
     assert said(plain.put(0, 1).played()[1], "ZN012") == [("likely", [])]
+
+
+def test_a_subscriber_that_was_not_known_to_ask_may_not_have_been_there_yet() -> None:
+    """One of several with a key expression, and another one of it has no recovery."""
+    session = WideSession()
+    uncaptured(session.put(0, 1), 2, 3).put(4).lose().put(6).ask(1, "_sn=5..")
+    assert said(answered(session, 1, 5, 6).played()[1], "CP007") == [("likely", [[2, 3]])]
+
+
+def test_a_frame_that_was_lost_just_before_may_have_held_a_sample_with_a_higher_number() -> None:
+    """Threads that put() at the same time: 3 left first, and was lost."""
+    for pause, sure in ((0.0, "likely"), (0.1, "proven")):
+        session = WideSession().put(0).lose().put(1).wait(pause).put(2, 4).ask(1, "_sn=3..")
+        answered(session, 1).wait(0.2).put(5).wait(0.2).put(6)
+        assert said(session.played()[1], "ZN004") == [(sure, [[3, 3]])]
+
+
+#: What two nodes begin with in every session of theirs.
+HASHED = {
+    False: initial_sn(ZID, zid_text(SUBSCRIBER_ZID), (1 << 28) - 1),
+    True: initial_sn(zid_text(SUBSCRIBER_ZID), ZID, (1 << 28) - 1),
+}
+
+
+def reopened(session: Session, *steps: str) -> Session:
+    """Another session of the same two, of whose handshake these messages are captured."""
+    first = HASHED if steps else FIRST_SN
+    cookie = b"d" * 49
+    for step, payload in {
+        "InitSyn": z.init(), "InitAck": z.init(SUBSCRIBER_ZID, ack=True).replace(b"c" * 49, cookie),
+        "OpenSyn": z.opened(first[False]), "OpenAck": z.opened(first[True], ack=True),
+    }.items():  # fmt: skip
+        if step in steps:
+            session.raw(payload, back="Ack" in step)
+    session.sns = dict(first)
+    session.publisher(z.declare(0, 1, 0, "demo/sensor"))
+    return session.subscriber(z.declare(2, 1, 1, own=False))
+
+
+@pytest.mark.parametrize("step", ["InitSyn", "InitAck", "OpenSyn", "OpenAck"])
+def test_any_message_of_a_handshake_shows_that_another_session_began(step: str) -> None:
+    session = reopened(WideSession().put(0, 1).ask(1, "_sn=2.."), step).put(2, 3)
+    session.wait(6).put(4).wait(6).put(5).wait(6).put(6)
+    engine, found = session.played()
+    assert engine.link.session_starts == 2
+    assert stream(found)["delivered"] == [[0, 6]]
+    assert "proven" not in [certainty for certainty, _ in said(found, "ZN013")]
+
+
+def test_numbers_that_come_again_end_a_stretch_without_holes() -> None:
+    """Nothing of the handshake is here: both nodes take the same first sns again."""
+    session = reopened(WideSession().put(0, 1).ask(1, "_sn=2..")).put(*range(2, 9))
+    session.wait(6).put(9).wait(6).put(10).wait(6).put(11)
+    assert "proven" not in [c for c, _ in said(session.played()[1], "ZN013")]
+
+
+def test_of_a_source_that_began_again_under_its_id_nothing_about_its_numbers_is_proven() -> None:
+    session = WideSession()
+    session.subscriber(z.declare(2, 2, 1, "/@adv/pub/**", own=False)).put(0, 1, 2, 3)
+    reopened(session, "InitSyn").put(0)
+    uncaptured(session, 1).put(2).ask(1, "_sn=4..")
+    found = answered(session, 1).put(4).played()[1]
+    assert "proven" not in [certainty for certainty, _ in said(found, "CP007")]
+
+
+def test_of_whom_no_declaration_is_known_nothing_is_known_in_the_next_session() -> None:
+    """Its key expression was not captured; in the next session other subscribers are there."""
+    session = Session(opened=False)
+    session.raw(z.init()).raw(z.init(SUBSCRIBER_ZID, ack=True), back=True)
+    session.sns = dict(HASHED)
+    session = reopened(session.put(0, 1), "InitSyn").put(5)
+    rows = [r.detail for r in session.played()[1] if r.kind == STREAM]
+    told = [(r["subscriber"], r["delivered"]) for r in rows if r["kind"] == "samples"]
+    assert told == [(None, [[0, 1]]), ("demo/sensor", [[5, 5]])]
+
+
+def test_what_is_answered_when_a_subscriber_is_gone_tells_it_nothing() -> None:
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1))
+    row = stream(answered(session, 1, 2).wait(1.0).put(3).played()[1])
+    assert (row["misses"], row["delivered"]) == ([], [[0, 0]])
+
+
+def test_who_asks_gets_what_comes_live_though_its_declaration_is_not_here() -> None:
+    session = WideSession().put(0, 1)
+    session.subscriber(z.request(1, f"demo/*/@adv/*/{ZID}/6/**", "_sn=2..", 0))
+    session.put(2).publisher(z.response(1, z.put(2)), z.final(1)).put(3)
+    found = session.played()[1]
+    rows = {r.detail["subscriber"]: r.detail for r in found
+            if r.kind == STREAM and r.detail.get("kind") == "samples"}  # fmt: skip
+    assert (rows["demo/*"]["recovered"], rows["demo/*"]["lost"]) == (0, 0)
+    assert said(found, "ZN001") == []

@@ -92,7 +92,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "H12": _hop("if said_drop:  # H12", "if False:"),
     "H13": _hop("or (self._patch == 0 and self._message is None)  # H13", ""),
     "H14": _hop("                stop -= 1\n", "                stop -= 0\n"),
-    "H15": _hop("            self.told = list(found)\n", "            self.told = None\n"),
+    "H15": _hop("self.told = found[0], cast(Detail, found[1])", "self.told = None"),
     "H16": _hop('.to_bytes((number.bit_length() + 7) // 8 or 1, "little")',
                 '.to_bytes((number.bit_length() + 7) // 8 or 1, "big")'),
     "S1": _sources("        self.count += event.count\n", "        self.count += 0\n"),

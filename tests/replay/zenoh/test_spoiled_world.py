@@ -9,6 +9,7 @@ import pytest
 
 from seqaudit.replay.contract.results import FINDING, Result
 from tests.replay.zenoh.test_certificates import WideSession
+from tests.replay.zenoh.test_engine import Session
 from tests.replay.zenoh.test_world import (
     ANSWER,
     BEHIND,
@@ -54,9 +55,8 @@ def world(rng: random.Random) -> World:
     return found
 
 
-def spoil(found: World, rng: random.Random) -> str:
-    """What is done to its capture, in words."""
-    session = found.session
+def spoil(session: Session, rng: random.Random) -> str:
+    """What is done to a capture, in words."""
     count = len(session.payloads)
     rows = [
         (payload, at, place in session.back)
@@ -124,7 +124,7 @@ def test_what_is_proven_of_a_spoiled_capture_is_so(seed: int) -> None:
     for number in range(WORLDS):
         rng = random.Random(f"{seed} {number}")
         found = world(rng)
-        how = spoil(found, rng)
+        how = spoil(found.session, rng)
         if not found.session.payloads:
             continue
         _, results = found.session.played()

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seqaudit.decoders.contract.zenoh_detail import Detail
 from seqaudit.decoders.zenoh.messages import read
 from seqaudit.replay.sequence.gaps import Arrival, Mark, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
@@ -81,8 +82,8 @@ class Alone:
     def has_cache(self) -> bool:
         return True
 
-    def recovers(self) -> bool:
-        return False
+    def asks_from(self) -> int | None:
+        return None
 
     def why(self, who: Subscriber, miss: Miss) -> list[Why]:
         return [Why(miss.first, miss.stop, Cause.NOT_ASKED)]
@@ -519,8 +520,8 @@ def came(hop: HopCounter, *sns: int) -> list[bool]:
     return [t.accepted_from < t.stop for t in taken]
 
 
-def piece(first: int = 0, more: int = 1) -> dict[str, object]:
-    return {"first": first, "more": more, "message": ["push", {}]}
+def piece(first: int = 0, more: int = 1) -> Detail:
+    return {"first": first, "more": more, "message": ("push", {})}
 
 
 @pytest.mark.rule("zenoh H1")
@@ -569,8 +570,8 @@ def test_fragments_become_a_message() -> None:
     assert hop.fragment_came(10, mark(0), piece(1), said_drop=False)[1] is None
     assert hop.fragment_came(11, mark(0), piece(1), said_drop=False)[1] is None
     message = hop.fragment_came(12, mark(0), piece(0, 0), said_drop=False)[1]
-    assert message is not None
-    assert (message.pieces, message.told) == (2, ["push", {}])
+    assert message is not None and message.told is not None
+    assert (message.pieces, *message.told) == (2, "push", {})
     assert hop.broken.count == 1
 
 
@@ -653,7 +654,7 @@ def test_initial_sns_are_a_hash_of_both_zids() -> None:
     assert initial_sn(other, one, 0xFFF_FFFF) == 125800146
 
 
-def carried(raw: bytes, *, first: bool = False, more: bool = True) -> dict[str, object]:
+def carried(raw: bytes, *, first: bool = False, more: bool = True) -> Detail:
     return {"first": int(first), "more": int(more), "piece": base64.b64encode(raw).decode()}
 
 

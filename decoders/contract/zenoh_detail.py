@@ -1,0 +1,30 @@
+"""What the detail of a zenoh event says: written by the decoder, read by the replay (zenoh.md 3 to
+6). Which parts there are depends on the message."""
+
+from typing import TypedDict
+
+#: A wire_expr: scope, whose table (1: the sender's), suffix; in JSON a list, as the others here.
+Key = tuple[int, int, str]
+#: zid, eid and sn of a sample; of ROS 2 its gid, "ros" and number.
+Numbered = tuple[str, int | str, int]
+
+Detail = TypedDict(
+    "Detail",
+    {
+        "doubt": int,
+        "unread": int,
+        "version": int, "whatami": str, "zid": str, "resolution": int, "batch_bytes": int,
+        "cookie": str, "low_latency": bool, "compression": bool, "patch": int, "lease_ms": int,
+        "sn": int, "session": bool, "reason": int,
+        "sns": list[list[int]],
+        "first": int, "more": int, "drop": int, "piece": str,
+        "message": "tuple[str, Detail]",
+        "id": int, "key": Key, "qos": int, "mode": int, "options": int, "interest": int,
+        "target": object, "timeout_ms": int, "consolidation": int, "parameters": str,
+        "del": bool, "bytes": int, "value": int, "error": bool, "eid": int | str, "last_hop": int,
+        "stamp": tuple[int, str],
+        "source": Numbered,
+        "responder": tuple[str, int],
+    },
+    total=False,
+)  # fmt: skip
