@@ -14,7 +14,11 @@ from seqaudit.replay.stages.systems import SYSTEMS
 ROOT: Final = Path(__file__).parent.parent
 ORDER: Final = ("decoders", "replay", "pipeline", "cli")
 #: What replay may know of the decoders: the event contract, and the names of Arrow's functions.
-CONTRACT: Final = {"decoders.contract.events", "decoders.contract.arrow"}
+CONTRACT: Final = {
+    "decoders.contract.events",
+    "decoders.contract.zenoh_detail",
+    "decoders.contract.arrow",
+}
 
 #: The folders of each top folder, lowest first; those of one row do not know each other. A folder
 #: may import from rows below its own.

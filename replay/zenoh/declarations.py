@@ -106,11 +106,7 @@ class Declarations:
         self._queryables.get(sender, {}).pop(name, None)
 
     def _add(
-        self,
-        table: dict[str, dict[Declared, str]],
-        detail: Detail,
-        sender: str,
-        receiver: str,
+        self, table: dict[str, dict[Declared, str]], detail: Detail, sender: str, receiver: str
     ) -> str | None:
         name, declared = self._declared(sender, receiver, detail), table.setdefault(sender, {})
         if len(declared) >= MAX_DECLARED:

@@ -64,9 +64,7 @@ class FarEnds:
     """
 
     def __init__(
-        self,
-        streams: Iterable[tuple[int, str, Row]],
-        queries: Callable[[], Iterator[Row]],
+        self, streams: Iterable[tuple[int, str, Row]], queries: Callable[[], Iterator[Row]]
     ) -> None:
         self._senders: dict[tuple[str, str], list[tuple[int, Row]]] = {}
         self._asked: dict[_Key, list[Row]] = {}

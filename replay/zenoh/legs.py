@@ -15,12 +15,13 @@ Only what passed one place while the other was being captured is compared.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
 from seqaudit.replay.contract.results import Row
-from seqaudit.replay.sequence.ranges import RangeSet, half_open, inclusive
+from seqaudit.replay.sequence.ranges import Range, RangeSet, half_open, inclusive, total
 from seqaudit.replay.zenoh.report_rows import CauseRow, MissRow
 
 SYSTEM: Final = "zenoh"
@@ -48,48 +49,83 @@ FIRST_LOST: Final = (
 #: Kinds of streams that are looked at.
 COMPARED: Final = frozenset({"samples", "transport"})
 
-Place = tuple[int, str, Row]  # capture, stream, detail
 Judged = dict[str, set[tuple[int, str]]]  # rule -> (capture, conversation)
+Spans = Sequence[tuple[int | None, int | None]]  # first and last time of each capture
 
 
-def judge(
-    streams: Iterable[tuple[int, str, Row]], spans: Sequence[tuple[int | None, int | None]]
-) -> tuple[list[Row], Judged]:
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """What is compared of a stream of samples."""
+
+    capture: int
+    stream: str
+    conversation: str
+    link: tuple[str, str, str]  # transport, endpoints of sender and receiver
+    role: str
+    sender: str
+    sender_node: str | None
+    receiver: str | None
+    live: RangeSet
+    unrecovered: RangeSet
+    first: int | None  # of all sns that came
+    highest: int  # that was seen or told of
+    last: int | None
+    heard: int | None
+    first_ns: int | None
+    last_ns: int | None
+    last_frame: int | None
+
+    @classmethod
+    def of(cls, capture: int, stream: str, row: Row) -> "Leg":
+        told = row["last_seqno"], row["heartbeat_highest"]
+        return cls(
+            capture, stream, row["leg"],
+            (row["transport"], row["sender_endpoint"], row["receiver_endpoint"]), row["role"],
+            row["sender"], row["sender_node"], row["receiver"], half_open(row["live"]),
+            half_open(row["unrecovered_seqnos"] or ()), row["first_seqno"],
+            max((n for n in told if n is not None), default=-1), *told,
+            row["first_ns"], row["last_ns"], row["last_frame"],
+        )  # fmt: skip
+
+    def ended_before(self, other: "Leg") -> bool:
+        """Whether its samples had passed when those of the other began to."""
+        if self.last_ns is None or other.first_ns is None:
+            return False
+        return self.last_ns < other.first_ns
+
+
+def judge(streams: Iterable[tuple[int, str, Row]], spans: Spans) -> tuple[list[Row], Judged]:
     """Finding details, each with its ``capture`` and ``stream``; and what could be compared.
 
     Args:
         streams: (capture, stream, detail) of STREAM rows of any system.
         spans: first and last time of each capture.
     """
-    legs: dict[str, dict[tuple[int, str, str], Place]] = {}
-    heard: dict[tuple[int, str], Row] = {}
+    legs: dict[str, dict[tuple[int, str, str], Leg]] = {}
+    heard: dict[str, set[int]] = {}  # conversation -> captures with frames of it
     for capture, stream, row in streams:
         if row.get("kind") == "samples":
             place = (capture, row["sender_endpoint"], row["receiver_endpoint"])
-            legs.setdefault(row["source"], {}).setdefault(place, (capture, stream, row))
+            legs.setdefault(row["source"], {}).setdefault(place, Leg.of(capture, stream, row))
         elif row.get("kind") == "transport":
-            heard.setdefault((capture, row["leg"]), row)
+            heard.setdefault(row["leg"], set()).add(capture)
     found: list[Row] = []
     judged: Judged = {rule: set() for rule in RULES}
     for _, places in sorted(legs.items()):
         chosen = [places[place] for place in sorted(places)[:MAX_LEGS]]
-        for before, after in permutations([c for c in chosen if c[2]["live"]], 2):
+        for before, after in permutations([leg for leg in chosen if leg.live], 2):
             for rule in _comparable(before, after, spans):
-                judged[rule] |= {(p[0], p[2]["leg"]) for p in (before, after)}
-            for finding in _compared(before, after, chosen, spans):
-                found.append(finding.detail() | {"capture": after[0], "stream": after[1]})
+                judged[rule] |= {(leg.capture, leg.conversation) for leg in (before, after)}
+            found += _compared(before, after, chosen, spans)
         for near in chosen:
-            for finding in _began_again(near, chosen):
-                found.append(finding.detail() | {"capture": near[0], "stream": near[1]})
+            found += _began_again(near, chosen)
             for other, finding in _nothing_came(near, chosen, heard, spans):
-                judged["ZN019"] |= {(near[0], near[2]["leg"]), (other, near[2]["leg"])}
-                found.append(finding.detail() | {"capture": near[0], "stream": near[1]})
+                judged["ZN019"] |= {(place, near.conversation) for place in (near.capture, other)}
+                found.append(finding)
     return found, judged
 
 
-def across_sessions(
-    streams: Iterable[tuple[int, str, Row]],
-) -> dict[tuple[int, str], Row]:
+def across_sessions(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, str], Row]:
     """A subscriber outlives the sessions of its node: what lies between two of them it missed.
 
     Its last sn is that of the session before (zenoh.md 9.4 keeps it by source, not by session), so
@@ -102,7 +138,7 @@ def across_sessions(
     Returns:
         (capture, stream) of later rows to their ``misses`` and figures of what was lost.
     """
-    turns: dict[tuple[Any, ...], list[tuple[str, Row]]] = {}
+    turns: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}
     for capture, stream, row in streams:
         if row.get("kind") == "samples" and row["delivered"] and row["receiver"] is not None:
             turns.setdefault((capture, row["source"], row["receiver"]), []).append((stream, row))
@@ -168,220 +204,163 @@ def _taken_for_repeats(last: int, row: Row) -> Row:
     return {} if left == row["delivered"] else {"delivered": left}
 
 
-def _before(row: Row, near: Row) -> bool:
-    """Two legs of one source and receiving node, in turn."""
-    same = near["receiver"] is not None and near["receiver"] == row["receiver"]
-    return same and _link(near) != _link(row) and bool(near["last_ns"] < row["first_ns"])
-
-
-def _began_again(far: Place, chosen: Sequence[Place]) -> Iterator[Finding]:
+def _began_again(far: Leg, chosen: Sequence[Leg]) -> Iterator[Row]:
     """Live sns in a later session of a node that an earlier one of it has shown already."""
-    capture, stream, row = far
-    if not row["live"] or row["role"] == "sender":
+    if not far.live or far.role == "sender" or far.receiver is None:
         return
     known = [
-        _highest(near)
-        for other, _, near in chosen
-        if other == capture and near["live"] and near["first_ns"] and _before(row, near)
-    ]
-    again = half_open(row["live"]).within(0, max(known, default=-1) + 1)
-    if again:
+        near.highest
+        for near in chosen
+        if (near.capture, near.receiver) == (far.capture, far.receiver)
+        and near.live and near.link != far.link and near.ended_before(far)
+    ]  # fmt: skip
+    if again := far.live.within(0, max(known, default=-1) + 1):
         yield _finding(
-            "ZN026", Certainty.LIKELY, stream, row, again,
+            "ZN026", far, again,
             "{count:sample} of {sender_member} {count|has an sn|have sns} that it had used in an "
             "earlier session: it began again under the same id, and {receiver_member} takes "
             "{count|it for a repeat and drops it|them for repeats and drops them}.",
         )  # fmt: skip
 
 
-def _comparable(
-    before: Place, after: Place, spans: Sequence[tuple[int | None, int | None]]
-) -> frozenset[str]:
+def _comparable(near: Leg, far: Leg, spans: Spans) -> frozenset[str]:
     """The rules that two legs of a source can be judged by."""
-    (capture, _, near), (other, _, far) = before, after
-    if not _while(near, spans[other]):
+    if not _while(near, spans[far.capture]):
         return frozenset()
-    if _link(near) == _link(far):
-        ends = near["role"] == "sender" and far["role"] != "sender"
-        return LINK_RULES if ends and capture != other else frozenset()
-    if near["receiver"] is None or near["receiver"] != far["receiver"]:
-        return ROUTER_RULES if _leads_to(near, far) else frozenset()
-    return SESSION_RULES if capture == other and near["last_ns"] < far["first_ns"] else frozenset()
+    if near.link == far.link:
+        ends = near.role == "sender" and far.role != "sender"
+        return LINK_RULES if ends and near.capture != far.capture else frozenset()
+    if near.receiver is None or near.receiver != far.receiver:
+        leads = near.receiver is not None and near.receiver == far.sender_node
+        return ROUTER_RULES if leads else frozenset()
+    in_turn = near.capture == far.capture and near.ended_before(far)
+    return SESSION_RULES if in_turn else frozenset()
 
 
-def _while(near: Row, span: tuple[int | None, int | None]) -> bool:
+def _while(near: Leg, span: tuple[int | None, int | None]) -> bool:
     """Whether the other capture ran while the samples passed here."""
     begin, end = span
-    if begin is None or end is None or not begin <= near["first_ns"] <= near["last_ns"]:
+    if begin is None or end is None or near.first_ns is None or near.last_ns is None:
         return False
-    return bool(near["last_ns"] <= end + SILENCE_NS)
-
-
-def _leads_to(near: Row, far: Row) -> bool:
-    return near["receiver"] is not None and near["receiver"] == far["sender_node"]
+    return begin <= near.first_ns <= near.last_ns <= end + SILENCE_NS
 
 
 def _nothing_came(
-    near: Place,
-    chosen: Sequence[Place],
-    heard: Mapping[tuple[int, str], Row],
-    spans: Sequence[tuple[int | None, int | None]],
-) -> Iterator[tuple[int, Finding]]:
+    near: Leg, chosen: Sequence[Leg], heard: Mapping[str, set[int]], spans: Spans
+) -> Iterator[tuple[int, Row]]:
     """A source of which the capture at the other end of the link has no sample at all."""
-    capture, stream, row = near
-    if row["role"] != "sender" or not row["live"]:
+    if near.role != "sender" or not near.live:
         return
-    for other in sorted({place for place, leg in heard if leg == row["leg"]} - {capture}):
-        there = [c[2] for c in chosen if c[0] == other and _link(c[2]) == _link(row)]
-        if any(far["live"] or far["role"] == "sender" for far in there):
+    for other in sorted(heard.get(near.conversation, set()) - {near.capture}):
+        there = [leg for leg in chosen if leg.capture == other and leg.link == near.link]
+        if any(far.live or far.role == "sender" for far in there) or not _while(near, spans[other]):
             continue
-        if not _while(row, spans[other]):
-            continue
-        known = max([_highest(far) for far in there], default=-1)
-        known = max(known, _elsewhere(other, row["receiver"], chosen))
+        known = max([_elsewhere(other, near.receiver, chosen), *(far.highest for far in there)])
         for far in there:  # replies brought it some
-            if first := _older(row, far):
-                yield other, _finding("ZN025", Certainty.LIKELY, stream, row, first, FIRST_LOST)
-        lost = [(max(a, known + 1), b + 1) for a, b in row["live"] if b > known]
-        if lost:
+            if first := _older(near, far):
+                yield other, _finding("ZN025", near, first, FIRST_LOST)
+        if lost := near.live.within(known + 1, near.live.stop()):
             yield other, _finding(
-                "ZN019", Certainty.LIKELY, stream, row, lost,
+                "ZN019", near, lost,
                 "{count:sample} of {sender_member}, all that left here, did not come to "
                 "{receiver_member}, and nothing told it of {count|it|them}.",
             )  # fmt: skip
 
 
-def _elsewhere(capture: int, receiver: str | None, chosen: Sequence[Place]) -> int:
+def _elsewhere(capture: int, receiver: str | None, chosen: Sequence[Leg]) -> int:
     """The highest sn that a node was shown in a capture, on whatever leg."""
-    known = [
-        _highest(row)
-        for number, _, row in chosen
-        if number == capture and receiver is not None and row["receiver"] == receiver
-    ]
-    return max(known, default=-1)
+    if receiver is None:
+        return -1
+    own = [leg.highest for leg in chosen if (leg.capture, leg.receiver) == (capture, receiver)]
+    return max(own, default=-1)
 
 
-def _highest(row: Row) -> int:
-    """The highest sn that was seen or told of at a leg."""
-    known = [n for n in (row["last_seqno"], row["heartbeat_highest"]) if n is not None]
-    return max(known, default=-1)
-
-
-def _compared(
-    before: tuple[int, str, Row],
-    after: tuple[int, str, Row],
-    chosen: Sequence[Place],
-    spans: Sequence[tuple[int | None, int | None]],
-) -> Iterator[Finding]:
-    (_, _, near), (other, stream, far) = before, after
-    rules = _comparable(before, after, spans)
+def _compared(near: Leg, far: Leg, chosen: Sequence[Leg], spans: Spans) -> Iterator[Row]:
+    rules = _comparable(near, far, spans)
     if rules == LINK_RULES:
-        yield from _link_findings(stream, near, far, _elsewhere(other, far["receiver"], chosen))
-    elif rules == SESSION_RULES:
-        between = RangeSet([(_highest(near) + 1, far["first_seqno"])])
-        for _, _, row in chosen:
-            if row["receiver"] == far["receiver"]:  # its subscriber knew, and asked
-                between -= half_open(row["unrecovered_seqnos"] or ())
+        yield from _link_findings(near, far, _elsewhere(far.capture, far.receiver, chosen))
+    elif rules == SESSION_RULES and far.first is not None:
+        between = RangeSet([(near.highest + 1, far.first)])
+        for leg in chosen:
+            if leg.receiver == far.receiver:  # its subscriber knew, and asked
+                between -= leg.unrecovered
         if between:
             yield _finding(
-                "ZN022", Certainty.LIKELY, stream, far, list(between),
+                "ZN022", far, list(between),
                 "{count:sample} of {sender_member} {count|is|are} missing between two sessions of "
                 "{receiver_member}: the first came by the one, what follows by the other.",
             )  # fmt: skip
     elif rules == ROUTER_RULES:
-        first, last = far["live"][0][0], far["live"][-1][1]
-        lost = _less(near, far).within(first, last + 1)
+        lost = (near.live - far.live).within(far.live.first(), far.live.stop())
         if lost:
-            inside = near["role"] == "receiver" and (far["role"] == "sender" or _one_host(far))
+            inside = near.role == "receiver" and (far.role == "sender" or _one_host(far))
             yield _finding(
-                "ZN020", Certainty.LIKELY, stream, far, lost,
+                "ZN020", far, lost,
                 "{count:sample} of {sender_member} came to {node} and did not leave it towards "
                 "{receiver_member}." if inside else
                 "{count:sample} of {sender_member} passed one end of {node} and not the other: "
                 "lost on a link of it, or in it.",
-                node=near["receiver"],
+                node=near.receiver,
             )  # fmt: skip
 
 
-def _one_host(row: Row) -> bool:
+def _one_host(leg: Leg) -> bool:
     """A loopback: both ends are where it was captured."""
-    ends = row["sender_endpoint"], row["receiver_endpoint"]
-    return len({end.rpartition(":")[0] for end in ends}) == 1
+    return len({end.rpartition(":")[0] for end in leg.link[1:]}) == 1
 
 
-def _link_findings(stream: str, near: Row, far: Row, elsewhere: int) -> Iterator[Finding]:
+def _link_findings(near: Leg, far: Leg, elsewhere: int) -> Iterator[Row]:
     """What left one end of a link and is not in the capture of the other end.
 
     Args:
         elsewhere: the highest sn that the receiving node was shown on any leg.
     """
-    likely = Certainty.LIKELY
-    lost = list(_less(near, far))
-    if lost:
+    if lost := list(near.live - far.live):
         yield _finding(
-            "ZN020", likely, stream, far, lost,
+            "ZN020", far, lost,
             "{count:sample} of {sender_member} left its end of the link and did not come to the "
             "end of {receiver_member}.",
         )  # fmt: skip
-    known = max(_highest(far), elsewhere)
-    highest = near["last_seqno"]
-    if highest > known:
+    known = max(far.highest, elsewhere)
+    if near.last is not None and near.last > known:
         yield _finding(
-            "ZN019", likely, stream, far, [(known + 1, highest + 1)],
+            "ZN019", far, [(known + 1, near.last + 1)],
             "The last {count:sample} of {sender_member} did not come to {receiver_member}, and "
             "nothing told it that {count|it exists|they exist}.",
         )  # fmt: skip
     if first := _older(near, far):
-        yield _finding("ZN025", likely, stream, far, first, FIRST_LOST)
-    told, heard = near["heartbeat_highest"], far["heartbeat_highest"]
-    if told is not None and (heard is None or told > heard):
+        yield _finding("ZN025", far, first, FIRST_LOST)
+    if near.heard is not None and (far.heard is None or near.heard > far.heard):
         yield _finding(
-            "ZN021", likely, stream, far, [],
+            "ZN021", far, [],
             "A heartbeat of {sender_member} that says {told} left and did not arrive.",
-            told=told,
+            told=near.heard,
         )  # fmt: skip
 
 
-def _older(near: Row, far: Row) -> list[tuple[int, int]]:
+def _older(near: Leg, far: Leg) -> list[Range]:
     """Live sns of one end below all that came to the other, live or by a reply."""
-    if far["first_seqno"] is None:
-        return []
-    return half_open(near["live"]).within(0, far["first_seqno"])
+    return [] if far.first is None else near.live.within(0, far.first)
 
 
-def _finding(
-    rule: str,
-    certainty: Certainty,
-    stream: str,
-    far: Row,
-    seqnos: list[tuple[int, int]],
-    text: str,
-    **facts: object,
-) -> Finding:
-    evidence = [Evidence(far["last_frame"], "the last of its samples here")]
-    return Finding(
+def _finding(rule: str, far: Leg, seqnos: list[Range], text: str, **facts: object) -> Row:
+    """Of what legs say together everything is likely: one capture may lack what the other has."""
+    assert far.last_frame is not None, "live samples passed"
+    found = Finding(
         rule,
-        certainty,
+        Certainty.LIKELY,
         text,
         system=SYSTEM,
-        stream=stream,
-        frame=far["last_frame"],
-        at_ns=far["last_ns"],
+        stream=far.stream,
+        frame=far.last_frame,
+        at_ns=far.last_ns,
         seqnos=seqnos[:MAX_RANGES],
-        evidence=evidence,
+        evidence=[Evidence(far.last_frame, "the last of its samples here")],
         facts={
-            "count": sum(b - a for a, b in seqnos),
-            "sender_member": far["sender"],
-            "receiver_member": far["receiver"] or far["receiver_endpoint"],
+            "count": total(seqnos),
+            "sender_member": far.sender,
+            "receiver_member": far.receiver or far.link[2],
         }
         | facts,
     )
-
-
-def _link(row: Row) -> tuple[str, str, str]:
-    return row["transport"], row["sender_endpoint"], row["receiver_endpoint"]
-
-
-def _less(near: Row, far: Row) -> RangeSet:
-    """Live sns of the one that the other does not have live."""
-    return half_open(near["live"]) - half_open(far["live"])
+    return found.detail() | {"capture": far.capture, "stream": far.stream}

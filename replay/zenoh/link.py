@@ -7,6 +7,7 @@ from typing import Final
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.decoders.contract.zenoh_detail import Detail
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.report_rows import Role
 from seqaudit.replay.contract.settings import MEMBER, Read, Vantage
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.both_ends import address
@@ -246,7 +247,7 @@ class Link:
         end = self.ends.get(endpoint)
         return end is not None and end.whatami not in (None, ROUTER)
 
-    def role(self, sender: str, receiver: str) -> str:
+    def role(self, sender: str, receiver: str) -> Role:
         """What this capture sees of a direction: "receiver", "sender" or "between"."""
         if self.vantage.kind != MEMBER or self.vantage.address is None:
             return "between"

@@ -106,7 +106,7 @@ class SamplesStreamRow(LegStreamRow):
     kind: Literal["samples"]
     publisher: Annotated[str, "advanced, or ros where attachments carry the number"]
     source: Annotated[str, "ZenohId and entity of the publisher"]
-    key: str
+    key: Annotated[str | None, "null: no message names it"]
     subscriber: Annotated[str | None, "its key expression; null: nobody is known to receive"]
     sender_endpoint: str
     sender_node: Annotated[str | None, "ZenohId of who sent it here; null: no session start seen"]

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from typing import Final
 
+from seqaudit.replay.contract.report_rows import Directions, Role, Side
 from seqaudit.replay.contract.reporter import listed
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.story import placed
@@ -13,7 +14,12 @@ from seqaudit.replay.zenoh.causes import Why, by_cause, cause_rows, in_words, wi
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.query import Query
-from seqaudit.replay.zenoh.report_rows import MissRow
+from seqaudit.replay.zenoh.report_rows import (
+    MissRow,
+    SamplesStreamRow,
+    TransportStreamRow,
+    UnnumberedStreamRow,
+)
 from seqaudit.replay.zenoh.reporting import SYSTEM, Stream, ZenohReporter
 from seqaudit.replay.zenoh.sources import ROS, Source, Unnumbered
 from seqaudit.replay.zenoh.story import hop_place, lost_where, query_end
@@ -44,6 +50,8 @@ UNTOLD: Final = (
 )  # fmt: skip
 #: Why nothing is said about delivery where not all bytes are here, or can be read.
 CUT_OFF: Final = "samples may be among what is cut off or could not be read"
+#: The direction of requests that a capture at an end of the samples' way shows.
+_SIDES: Final[dict[Role, Side]] = {"receiver": "sent", "sender": "arrived", "between": "passed"}
 UNSEEN: Final = {
     "sender": "what arrived is not visible at the sender",
     "between": "it is not known at whose interface the capture was taken",
@@ -54,8 +62,7 @@ def summary(report: ZenohReporter, source: Source, subscriber: Subscriber | None
     """A stream of numbered samples to one subscriber; null: to nobody that is known."""
     engine = report.engine
     mine = report.queries_of(source, subscriber)
-    row = _that_passed(report, source, subscriber, mine)
-    _endpoints(report, row, source, subscriber)
+    row: Row = {**_that_passed(report, source, subscriber, mine)}
     if not engine.link.session_starts:
         row["unknown"]["earlier_seqnos"] = BEGAN_LATER
     if subscriber is None:
@@ -88,16 +95,33 @@ def summary(report: ZenohReporter, source: Source, subscriber: Subscriber | None
 
 def _that_passed(
     report: ZenohReporter, source: Source, subscriber: Subscriber | None, mine: list[Query]
-) -> Row:
-    """What frames show of a source, whoever they are for; the rest is null."""
-    engine = report.engine
+) -> SamplesStreamRow:
+    """What frames show of a source, whoever they are for, and what kind its ends are; the rest is
+    null.
+
+    ``publisher``: "classic" numbers nothing, "advanced" does, "ros" in attachments. ``cache``:
+    "answered", "declared" or "none"; null: the session was under way before the capture.
+    ``subscriber_recovers``: it asked, or declared that it does; false: it let gaps pass and
+    never asked; null: nothing shows. ``held_max``, ``queries_max``: most samples that it held
+    back, and most queries that it had open, at a time.
+    """
+    engine, one = report.engine, subscriber
+    cache = "answered" if source.replies else None
+    if cache is None and engine.link.session_starts:
+        cache = "declared" if engine.declared.has_cache(source) else "none"
     role = engine.link.role(source.sender, source.receiver)
     everything = source.live | source.replied
     arrivals = source.arrivals + source.replies
-    side = {"receiver": "sent", "sender": "arrived"}.get(role, "passed")
+    asked: Directions = {"sent": None, "arrived": None}
+    asked[_SIDES[role]] = len(mine)
     zid = source.source.partition("/")[0]
-    row: Row = {
+    row: SamplesStreamRow = {
         "kind": "samples",
+        "publisher": "ros" if source.source.endswith(ROS) else "advanced",
+        "cache": cache,
+        "subscriber_recovers": None if one is None else one.recovery_shown(),
+        "held_max": None if one is None else max((w.count for w in one.waits), default=0),
+        "queries_max": None if one is None else one.queries_max,
         "leg": engine.conversation,
         "transport": engine.link.transport,
         "source": source.source,
@@ -141,7 +165,7 @@ def _that_passed(
         "lost": None,
         "lost_seqnos": None,
         "unrecovered_seqnos": None,
-        "requests": {"sent": None, "arrived": None, side: len(mine)},
+        "requests": asked,
         "requested_seqnos": {"sent": None, "arrived": None},
         "acks": {"sent": None, "arrived": None},
         "syncs": None,
@@ -212,28 +236,6 @@ def _handed_on(report: ZenohReporter, row: Row, subscriber: Subscriber) -> None:
     if not lanes and subscriber.counts[Outcome.RECOVERED]:
         row["subscribers"] = None
         row["unknown"]["subscribers"] = ONE_DECLARATION
-
-
-def _endpoints(
-    report: ZenohReporter, row: Row, source: Source, subscriber: Subscriber | None
-) -> None:
-    """What kind of publisher and subscriber these are, and what they keep.
-
-    ``publisher``: "classic" numbers nothing, "advanced" does, "ros" in attachments. ``cache``:
-    "answered", "declared" or "none"; null: the session was under way before the capture.
-    ``subscriber_recovers``: it asked, or declared that it does; false: it let gaps pass and
-    never asked; null: nothing shows. ``held_max``, ``queries_max``: most samples that it held
-    back, and most queries that it had open, at a time.
-    """
-    row["publisher"] = "ros" if source.source.endswith(ROS) else "advanced"
-    row["cache"] = "answered" if source.replies else None
-    if row["cache"] is None and report.engine.link.session_starts:
-        row["cache"] = "declared" if report.engine.declared.has_cache(source) else "none"
-    row |= dict.fromkeys(("subscriber_recovers", "held_max", "queries_max"))
-    if subscriber is not None:
-        row["subscriber_recovers"] = subscriber.recovery_shown()
-        row["held_max"] = max((wait.count for wait in subscriber.waits), default=0)
-        row["queries_max"] = subscriber.queries_max
 
 
 def _in_document(report: ZenohReporter, row: Row, subscriber: Subscriber) -> None:
@@ -325,7 +327,7 @@ def query_row(report: ZenohReporter, query: Query) -> Row:
     }
 
 
-def unnumbered(report: ZenohReporter, stream: Stream, found: Unnumbered) -> Row:
+def unnumbered(report: ZenohReporter, stream: Stream, found: Unnumbered) -> UnnumberedStreamRow:
     """A stream of samples without SourceInfo: of a classic publisher."""
     why = "samples carry no sn"
     return {
@@ -363,7 +365,7 @@ def hop(
     identity: tuple[str, str, int],
     counter: HopCounter,
     session: int,
-) -> Row:
+) -> TransportStreamRow:
     """A stream of transport sns: frames from one end to the other."""
     sender, receiver, code = identity
     return {
