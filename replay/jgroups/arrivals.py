@@ -18,6 +18,7 @@ repairs):
 
 import heapq
 from collections import deque
+from collections.abc import Iterator
 from itertools import count, pairwise
 from typing import Final, NamedTuple
 
@@ -28,6 +29,7 @@ from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import (
     BY_ACK,
+    BY_HIGHEST,
     BY_REQUEST,
     BY_SEQNO,
     MAX_KEPT_GAPS,
@@ -201,7 +203,7 @@ class Judged:
         self.beginning.acknowledged(seqno)
         return self._had(-(2**63), seqno + 1, mark, same=same)
 
-    def _had_others(self, named: list[Range], mark: Mark, *, same: bool = True) -> list[Range]:
+    def had_others(self, named: list[Range], mark: Mark, *, same: bool = True) -> list[Range]:
         """The receiver asked for ``named`` at a tick, which is all that it missed below the last of
         them (jgroups.md 4.4, 5.4): it had the others. Returns what of these was not captured.
         """
@@ -240,6 +242,19 @@ class Judged:
         while self._waiting and self._waiting[0][0] <= stop:
             heapq.heappop(self._waiting)[2].delivered = mark
 
+    def early(self, first: int, stop: int, mark: Mark, least_ns: int) -> Iterator[Range]:
+        """What of [first, stop) is asked for before a tick has seen that it is missing (T2, T3,
+        B16, B17)."""
+        for part in self.tracker.open_within(first, stop):
+            gap = self.tracker.gap_of(part[0])
+            if (
+                gap is not None
+                and gap.requested is None
+                and gap.revealed_by in (BY_SEQNO, BY_HIGHEST)
+                and mark.at_ns - gap.revealed.at_ns < least_ns
+            ):
+                yield part
+
     def delivering(self, delivered: Range, event: Event) -> None:
         """``delivered`` is handed on as a run comes: its first message, when that came."""
         if delivered[0] == event.seqno:
@@ -249,11 +264,11 @@ class Judged:
         self.network_duplicates += part[1] - part[0]
         self.duplicated.add(*part, mark)
 
-    def _end(self, outcome: Outcome) -> list[Range]:
-        """What is missing now never comes; returns what it was."""
-        return self._end_below(self.tracker.known_stop, outcome)
+    def end_missing(self, outcome: Outcome) -> None:
+        """What is missing now never comes."""
+        self._end_below(self.tracker.known_stop, outcome)
 
-    def _end_unasked(
+    def end_unasked(
         self, end_ns: int, *, only_long: bool = False, dropped: RangeSet | None = None
     ) -> None:
         """A receiver asks for what it misses at every tick. Where no request for it was captured,
@@ -277,7 +292,7 @@ class Judged:
                 self.tracker.close_within(a, b, Outcome.UNASKED, None)
                 self.unasked_long |= long
 
-    def _end_no_longer_asked(self, end_ns: int) -> None:
+    def end_no_longer_asked(self, end_ns: int) -> None:
         """A tick asks for all that is missing, so what the last ones before the receiver's end did
         not name had come, or was given up.
 
@@ -516,19 +531,3 @@ class Arrivals(Judged):
             self._original_came(part, event)
             self.needless_count += size
             self.needless.add(*part, event.first_mark())
-
-    def end_unasked(self, end_ns: int) -> None:
-        """What is missing now and was not asked for never comes; whether it was lost is open."""
-        self._end_unasked(end_ns)
-
-    def had_others(self, named: list[Range], mark: Mark) -> list[Range]:
-        """See ``_had_others``."""
-        return self._had_others(named, mark)
-
-    def end_no_longer_asked(self, end_ns: int) -> None:
-        """See ``_end_no_longer_asked``."""
-        self._end_no_longer_asked(end_ns)
-
-    def end(self, outcome: Outcome) -> None:
-        """What is missing now never comes."""
-        self._end(outcome)

@@ -26,19 +26,13 @@ class Repeat:
 
 
 class Repeats:
-    """One requester of one stream.
+    """One requester of one stream: two requests in a row are worth keeping."""
 
-    Args:
-        least: requests in a row that are worth keeping.
-    """
+    __slots__ = ("current", "kept")
 
-    __slots__ = ("_least", "current", "kept", "unlisted")
-
-    def __init__(self, least: int = 2) -> None:
+    def __init__(self) -> None:
         self.current: Repeat | None = None
         self.kept: list[Repeat] = []
-        self.unlisted = 0
-        self._least = least
 
     def requested(self, ranges: Iterable[Range], mark: Mark) -> Repeat | None:
         """A request; returns what it repeats, null if nothing."""
@@ -53,7 +47,7 @@ class Repeats:
                 current.requests += 1
                 current.last = mark
                 return current
-            self._end()
+            self.finish()
         self.current = Repeat(mark, mark, RangeSet(wanted))
         return None
 
@@ -65,7 +59,7 @@ class Repeats:
         if not current.ranges.within(first, stop):
             current.others += stop - first
         else:
-            if current.requests >= self._least:
+            if current.requests > 1:
                 left = Repeat(current.first, current.last, RangeSet(current.ranges))
                 left.requests, left.others = current.requests, current.others
                 left.answered = True
@@ -83,15 +77,10 @@ class Repeats:
 
     def finish(self) -> None:
         """Nothing more comes."""
-        self._end()
-
-    def _end(self) -> None:
-        if self.current is not None and self.current.requests >= self._least:
+        if self.current is not None and self.current.requests > 1:
             self._keep(self.current)
         self.current = None
 
     def _keep(self, repeat: Repeat) -> None:
         if len(self.kept) < MAX_KEPT:
             self.kept.append(repeat)
-        else:
-            self.unlisted += 1

@@ -324,7 +324,8 @@ class McastEngine:
             if (
                 self.joined
                 and stream.sender not in self._bases
-                and self._not_a_member(stream.sender)
+                and self.view is not None
+                and stream.sender not in self.view.members
             ):
                 self._outside(stream, event)  # R2
                 return
@@ -364,9 +365,6 @@ class McastEngine:
     def _note_view(self, event: Event) -> None:
         if event.kind is Kind.VIEW:
             self._see_view(event)
-
-    def _not_a_member(self, sender: str) -> bool:
-        return self.view is not None and sender not in self.view.members
 
     def _queue(self, event: Event) -> None:
         """Not yet a server: messages wait for the join (R1)."""

@@ -16,7 +16,7 @@ from seqaudit.replay.jgroups.mcast.engine import McastEngine, Stream
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
 from seqaudit.replay.jgroups.mcast.rules import MCAST
 from seqaudit.replay.jgroups.mcast.sender import LateAck
-from seqaudit.replay.jgroups.mcast.summary import capacity_of, gaps_of, outside, role_of, stream_row
+from seqaudit.replay.jgroups.mcast.summary import capacity_of, outside, role_of, stream_row
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import BY_HIGHEST, Gap, Outcome
@@ -55,7 +55,7 @@ class _Reporter(WindowReporter[Stream]):
                 yield from self.filled(
                     "unacknowledged messages", stream.sender, limit, fill, stream
                 )
-            for gap in gaps_of(stream):
+            for gap in stream_rows.gaps_of(stream.receiver, stream.passing):
                 for row in gap.rows():
                     yield self.row(GAP, stream_rows.gap(role, stream.system, row), stream)
             for finding in self._findings(stream):
@@ -94,7 +94,7 @@ class _Reporter(WindowReporter[Stream]):
             )  # fmt: skip
 
     def _receiver_findings(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
-        gaps = gaps_of(stream)
+        gaps = receiver.gaps_by_seqno()
         yield from self.repaired(stream, "MC001", receiver)
         yield from self._lost(stream, receiver, with_part(gaps, Outcome.UNRECOVERED))
         if receiver.skipped:

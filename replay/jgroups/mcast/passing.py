@@ -57,7 +57,6 @@ class PassingModel:
         self.gap_count = 0
         self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
         self.out_of_order = Note()
-        self.lost_before = Note()  # never passed, or first passed as a repair
         self.network_duplicates = 0
         self.duplicated = Note()
         self.needless = Note()  # resent though all who had asked had acknowledged it
@@ -118,8 +117,7 @@ class PassingModel:
 
     def finish(self) -> None:
         """What has not passed by now never does."""
-        for first, stop in self.tracker.close(self.tracker.known_stop, Outcome.UNRECOVERED, None):
-            self.lost_before.ranges.add(first, stop)
+        self.tracker.close(self.tracker.known_stop, Outcome.UNRECOVERED, None)
         for member in sorted(self._pending):
             self._end_pending(member)
 
@@ -171,8 +169,6 @@ class PassingModel:
             if self.at_sender and gap.requested is not None:
                 for first, stop in self._asked_unsent.remove(*piece):
                     self.spurious.add(first, stop, gap.requested)  # it was only late (D10)
-        elif outcome is Outcome.RECOVERED and part.last is not None:
-            self.lost_before.add(*piece, part.last)
 
     def _closed(self, gap: Gap) -> None:
         self.gap_count += 1

@@ -214,7 +214,7 @@ class ReceiverModel(Judged):
         at_tick = self._at_a_tick(ranges)
         if at_tick:
             self.waited.remove(self.start, ranges[-1][1])  # what it lost it asks for
-            for had in self._had_others(ranges, mark, same=same):
+            for had in self.had_others(ranges, mark, same=same):
                 accepted = self.window.accept(*had)
                 if accepted.delivered is not None:
                     self._hand_on(accepted.delivered, mark)
@@ -280,15 +280,14 @@ class ReceiverModel(Judged):
         before, self._spoken_at = self._spoken_at, mark
         return before is not None and mark.at_ns - before.at_ns <= SOONEST_MERGE_NS
 
-    def merge(self, low: int, mark: Mark) -> bool:
+    def merge(self, low: int, mark: Mark) -> None:
         """A merge digest: a window that is behind it is replaced, what is between skipped (R19)."""
         if self.window.low >= low:
-            return False
+            return
         self.tracker.reveal(low + 1, mark, "a merge digest")
         for part in self._end_below(low + 1, Outcome.UNRECOVERED):
             self.skipped.add(*part)
         self.window.skip_to(low)
-        return True
 
     def end(self, mark: Mark, why: str, *, member_gone: bool) -> None:
         """The window is removed: the sender has left, or this member has.
@@ -297,7 +296,7 @@ class ReceiverModel(Judged):
         """
         if self.ended is None:
             if member_gone:
-                self._end(Outcome.GONE)
+                self.end_missing(Outcome.GONE)
             self.finish(mark.at_ns, only_long=True)
             self.ended = (mark, why)
 
@@ -322,16 +321,16 @@ class ReceiverModel(Judged):
         self._unacked = self._threshold_at = self._silent_since = None
 
     def finish(self, end_ns: int, *, only_long: bool = False, own_ns: int | None = None) -> None:
-        """What is missing now never comes (V2); for the rest see ``_end_unasked``.
+        """What is missing now never comes (V2); for the rest see ``end_unasked``.
 
         Args:
             own_ns: this member's last own frame, if that is known.
         """
         if self.ended is not None:
             return
-        self._end_unasked(end_ns, only_long=only_long, dropped=self.outside_window.ranges)
-        self._end_no_longer_asked(end_ns if own_ns is None else min(end_ns, own_ns))
-        self._end(Outcome.UNRECOVERED)
+        self.end_unasked(end_ns, only_long=only_long, dropped=self.outside_window.ranges)
+        self.end_no_longer_asked(end_ns if own_ns is None else min(end_ns, own_ns))
+        self.end_missing(Outcome.UNRECOVERED)
         for pending in (self._asked_had, self._asked_had_highest):
             for first, stop in list(pending):
                 self.undecided.ranges.add(first, stop)
@@ -432,16 +431,9 @@ class ReceiverModel(Judged):
         """The two-tick rule: a tick must see a gap before the next may ask for it (T2, T3)."""
         if for_highest or not self._interval_given:
             return
-        least = self._interval_ns * 8 // 10 - 50_000_000  # jitter: V14
-        for part in self.tracker.open_within(first, stop):
-            gap = self.tracker.gap_of(part[0])
-            if (
-                gap is not None
-                and gap.requested is None
-                and gap.revealed_by in (BY_SEQNO, BY_HIGHEST)
-                and mark.at_ns - gap.revealed.at_ns < least
-            ):
-                self.early_requests.add(*part, mark)
+        least_ns = self._interval_ns * 8 // 10 - 50_000_000  # jitter: V14
+        for part in self.early(first, stop, mark, least_ns):
+            self.early_requests.add(*part, mark)
 
     # -- gaps ------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.report_rows import CapacityRow, McastStreamRow
-from seqaudit.replay.sequence.gaps import Gap, Outcome
+from seqaudit.replay.sequence.gaps import Outcome
 
 
 def role_of(engine: McastEngine, stream: Stream) -> stream_rows.End:
@@ -98,11 +98,6 @@ def capacity_of(engine: McastEngine, stream: Stream) -> CapacityRow | None:
     if stream.system == "nakack2":
         return None  # unbounded windows (5.5)
     return stream_rows.capacity(stream.sender_model, engine.parameters)
-
-
-def gaps_of(stream: Stream) -> list[Gap]:
-    """The ended gaps of a stream, in order."""
-    return stream_rows.gaps_of(stream.receiver, stream.passing)
 
 
 def outside(stream: Stream) -> int:

@@ -170,7 +170,7 @@ class UnicastEngine:
                     until_ns = last_own_ns if removed is None else min(removed, last_own_ns)
                     stream.received.end_unasked(self.last.at_ns)
                     stream.received.end_no_longer_asked(until_ns)
-                stream.received.end(Outcome.GONE if gone else Outcome.UNRECOVERED)
+                stream.received.end_missing(Outcome.GONE if gone else Outcome.UNRECOVERED)
                 self._settle(stream, stream.received)
             if stream.passing is not None:
                 stream.passing.finish()

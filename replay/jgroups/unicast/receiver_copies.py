@@ -9,7 +9,7 @@ from seqaudit.replay.jgroups.evidence import in_order, read_between, sent_later
 from seqaudit.replay.jgroups.unicast.receiver_facts import Entry, Facts, Timing
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.sequence.elapsed import Elapsed
-from seqaudit.replay.sequence.gaps import BY_SEQNO, Mark
+from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 #: What arrives this shortly before a message of the member may not have been read by it.
@@ -112,15 +112,6 @@ class Replayed:
 
     def _too_early(self, stream: Stream, first: int, stop: int, mark: Mark) -> None:
         """B16, B17: a tick must see a gap before the next one may ask for it."""
-        if not self._timing.tick_given or stream.received is None:
-            return
-        tracker = stream.received.tracker
-        for part in tracker.open_within(first, stop):
-            gap = tracker.gap_of(part[0])
-            if (
-                gap is not None
-                and gap.requested is None
-                and gap.revealed_by == BY_SEQNO
-                and mark.at_ns - gap.revealed.at_ns < self._timing.too_soon_ns()
-            ):
+        if self._timing.tick_given and stream.received is not None:
+            for part in stream.received.early(first, stop, mark, self._timing.too_soon_ns()):
                 self.facts_of(stream).early_requests.add(*part, mark)

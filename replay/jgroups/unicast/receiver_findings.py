@@ -161,8 +161,8 @@ class ReceiverFindings(UnicastReporter):
         for repeat in facts.after_ack.kept:
             if repeat.answered:
                 continue
-            yield self.purged(
-                stream, repeat, SHOWN if facts.shown_purged(repeat) else LIKELY,
+            yield self.repeated(
+                stream, "UC010", repeat, SHOWN if facts.shown_purged(repeat) else LIKELY,
                 "{receiver_member} asked {requests:time} for {count:message} of {sender_member} "
                 "that it had acknowledged with an earlier window, and no copy entered the new one: "
                 "in all likelihood the sender has purged {count|it|them}",

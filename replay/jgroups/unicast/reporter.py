@@ -85,12 +85,6 @@ class UnicastReporter(WindowReporter[Stream]):
             "origin": self.parameters.origin("sync_min_interval_ms"),
         }
 
-    def purged(
-        self, stream: Stream, repeat: Repeat, claim: Claim, text: str, behind: int
-    ) -> Finding:
-        """Asked for in vain, as its sender does not have it any more."""
-        return self.repeated(stream, "UC010", repeat, claim, text, behind)
-
     def repeated(
         self, stream: Stream, rule: str, repeat: Repeat, claim: Claim, text: str, behind: int
     ) -> Finding:

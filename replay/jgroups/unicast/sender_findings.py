@@ -39,8 +39,8 @@ class SenderFindings(UnicastReporter):
         for repeat in facts.purged.kept:
             if repeat.answered:
                 continue
-            yield self.purged(
-                stream, repeat, LIKELY,
+            yield self.repeated(
+                stream, "UC010", repeat, LIKELY,
                 "{receiver_member} asked {requests:time} for {count:message} of {sender_member} "
                 "that had been acknowledged and purged; none was sent again",
                 self._behind(machine, stream, repeat),
