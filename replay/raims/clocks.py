@@ -50,6 +50,16 @@ def off(skew: Sequence[int]) -> int | None:
     return -ahead_ns or None
 
 
+def spread(extremes: list[int], value: int) -> None:
+    """The least and the most of values so far."""
+    if not extremes:
+        extremes += [value, value]
+    elif value < extremes[0]:
+        extremes[0] = value
+    elif value > extremes[1]:
+        extremes[1] = value
+
+
 @dataclass(slots=True)
 class Clock:
     """One daemon's.

@@ -9,11 +9,12 @@ have done as well.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.raims.clocks import Clock, Clocks
+from seqaudit.replay.raims.clocks import Clock, Clocks, spread
 from seqaudit.replay.raims.convergence import Convergence
 from seqaudit.replay.raims.links import PgmLink
 from seqaudit.replay.raims.peers import Peer
@@ -26,6 +27,7 @@ from seqaudit.replay.raims.subscriber import SubscriptionWindow
 _PLAIN: Final = ~int(Flag.MULTICAST)
 
 
+@dataclass(slots=True)
 class Steady:
     """One stream on one link.
 
@@ -35,31 +37,15 @@ class Steady:
         routed: does the observer want it, when its subscriptions had changed ``changes`` times?
     """
 
-    __slots__ = (
-        "changes",
-        "clock",
-        "link",
-        "name",
-        "peer",
-        "publisher",
-        "routed",
-        "stream",
-        "window",
-    )
-
-    def __init__(
-        self, name: str, link: PgmLink | None, stream: Stream, window: SubscriptionWindow,
-        peer: Peer | None, publisher: PublisherWindow,
-    ) -> None:  # fmt: skip
-        self.name = name
-        self.link = link
-        self.stream = stream
-        self.window = window
-        self.peer = peer
-        self.publisher = publisher
-        self.clock: Clock | None = None
-        self.changes = -1
-        self.routed = False
+    name: str
+    link: PgmLink | None
+    stream: Stream
+    window: SubscriptionWindow
+    peer: Peer | None
+    publisher: PublisherWindow
+    clock: Clock | None
+    changes: int = -1
+    routed: bool = False
 
 
 class SteadyStreams:
@@ -96,9 +82,8 @@ class SteadyStreams:
             return
         if peer is None:
             link = None
-        self._streams[name] = Steady(link_name, link, stream, window, peer, publisher)
-        if link_name.startswith("pgm:"):
-            self._streams[name].clock = self._clocks.of.get(event.source)
+        clock = self._clocks.of.get(event.source) if link_name.startswith("pgm:") else None
+        self._streams[name] = Steady(link_name, link, stream, window, peer, publisher, clock)
 
     def takes(self, row: Any) -> bool:
         """Messages in order; false: nothing was changed, the row has to be fed.
@@ -138,7 +123,7 @@ class SteadyStreams:
             why = publisher.goes_on(subject, seqno, stop, chain, stamp)
             if why is None:
                 return False
-            _widen(self._own_skew, ahead_ns)
+            spread(self._own_skew, ahead_ns)
             if clock is not None:
                 clock.ahead_ns, clock.frame = ahead_ns, row[1]
             stream.goes_on(row, why)
@@ -159,7 +144,7 @@ class SteadyStreams:
         if why is None:
             return False
         if steady.link is None or not steady.link.repairing:
-            _widen(peer.skew, ahead_ns)
+            spread(peer.skew, ahead_ns)
             peer.clock_pairs += 1
             if clock is not None:
                 clock.ahead_ns, clock.frame = ahead_ns, row[1]
@@ -179,11 +164,3 @@ class SteadyStreams:
             last = steady.link.window.unwrap(last_fresh_id)
             stream.last_sqn = max(stream.last_sqn or 0, last)
         return True
-
-
-def _widen(extremes: list[int], value: int) -> None:
-    """The least and the most, of which there are some already."""
-    if value < extremes[0]:
-        extremes[0] = value
-    elif value > extremes[1]:
-        extremes[1] = value

@@ -10,7 +10,7 @@ from typing import Final
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.advisories import Outbound
-from seqaudit.replay.raims.clocks import SKEW_NS
+from seqaudit.replay.raims.clocks import SKEW_NS, spread
 from seqaudit.replay.raims.link_table import link_of
 from seqaudit.replay.raims.links import Missing, Ready
 from seqaudit.replay.raims.message import Message
@@ -18,7 +18,7 @@ from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.pieces import Pieces
 from seqaudit.replay.raims.releases import DECEMBER_2024
-from seqaudit.replay.raims.state import MAX_NOTICES, State, spread, stream_of
+from seqaudit.replay.raims.state import MAX_NOTICES, State, stream_of
 from seqaudit.replay.raims.streams import Repeat, Stream
 from seqaudit.replay.raims.subscriber import Status, Verdict
 from seqaudit.replay.sequence.gaps import Mark

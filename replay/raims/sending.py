@@ -5,12 +5,12 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.raims.clocks import SKEW_NS, ahead_of
+from seqaudit.replay.raims.clocks import SKEW_NS, ahead_of, spread
 from seqaudit.replay.raims.link_table import link_of
 from seqaudit.replay.raims.message import Message
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.seqno import base_of, key
-from seqaudit.replay.raims.state import State, spread, stream_of
+from seqaudit.replay.raims.state import State, stream_of
 from seqaudit.replay.raims.streams import Stream
 
 #: Words that go only to a daemon that is authenticated; an ADJ_REQ comes before (tcp-partition-1).

@@ -62,12 +62,8 @@ class Settings:
         )
 
     def subscription_window(self, start_ns: int) -> SubscriptionWindow:
-        return SubscriptionWindow(
-            self.rotation(publisher=False),
-            start_ns,
-            document=self.document,
-            release=self.release,
-        )
+        rotation = self.rotation(publisher=False)
+        return SubscriptionWindow(rotation, start_ns, document=self.document, release=self.release)
 
     def room(self, stream: Stream) -> int:
         """Messages of a stream in one PGM packet at most."""

@@ -121,11 +121,3 @@ def stream_of(table: dict[tuple[str, str], Stream], message: Message) -> Stream:
     if stream is None:
         stream = table[at] = Stream(*at, glsno=message.is_glsno)
     return stream
-
-
-def spread(extremes: list[int], value: int) -> None:
-    """The least and the most of values so far."""
-    if not extremes:
-        extremes += [value, value]
-    else:
-        extremes[0], extremes[1] = min(extremes[0], value), max(extremes[1], value)
