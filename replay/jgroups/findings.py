@@ -226,8 +226,9 @@ class WindowReporter(Reporter[S]):
             yield from self.note(
                 stream, rule, note, claim,
                 "{receiver_member} asked for {count:message} of {sender_member} that had arrived "
-                "at its interface: {count|it was|they were} dropped inside the receiver, not on "
-                "the network.",
+                "at its interface: {count|it was|they were} dropped inside the receiver"
+                + ("" if claim is PLACED_HERE else ", or not read yet when it asked")
+                + "; not lost on the network.",
                 shows,
             )  # fmt: skip
 
