@@ -38,87 +38,16 @@ from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import AckSchedule, ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
+from seqaudit.replay.jgroups.mcast.streams import Stream
 from seqaudit.replay.jgroups.members import Members, View
-from seqaudit.replay.jgroups.report_rows import McastPeer
-from seqaudit.replay.jgroups.stream import Counted
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
-from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 MAX_VIEWS: Final = 1_000
 MOST_WAITING: Final = 1_000  # messages before a join: no digest is older than these
 #: Why windows end where the member is followed by another one at its host.
 ANEW: Final = "it began anew"
 LONGEST_DEFAULT_INTERVAL_MS: Final = 1_000  # NAKACK4's own default (5.1)
-
-
-class Peer:
-    """What one member asked of a stream and acknowledged, as far as it passed the capture (V17)."""
-
-    __slots__ = ("acks", "highest_ack", "last_ack", "repairs", "requested_seqnos", "requests")
-
-    def __init__(self) -> None:
-        self.requests = 0
-        self.requested_seqnos = 0
-        self.acks = 0
-        self.highest_ack: int | None = None
-        self.repairs = 0  # XMIT_RSP messages to it
-
-    def row(self) -> McastPeer:
-        """As the report's stream shows it."""
-        return {
-            "requests": self.requests,
-            "requested_seqnos": self.requested_seqnos,
-            "acks": self.acks,
-            "highest_ack": self.highest_ack,
-            "repairs": self.repairs,
-        }
-
-
-class Stream(Counted):
-    """One sender's messages in this capture.
-
-    Attributes:
-        further_sends: first sends to one more member: over TCP each gets its own.
-        receiver, sender_model: the window of the end that is replayed here.
-        outsiders: the last that came from outside the membership; null if nothing did.
-    """
-
-    def __init__(self, key: str, sender: str, system: str) -> None:
-        super().__init__(key, system, sender)
-        self.peers: dict[str, Peer] = {}
-        self.further_sends = 0
-        self.sent_to: dict[str, RangeSet] = {}
-        self.receiver: ReceiverModel | None = None
-        self.sender_model: SenderModel | None = None
-        self.pending_views: deque[tuple[int, Event]] = deque()
-        self.outsiders: Event | None = None
-
-    def peer(self, member: str) -> Peer:
-        """The counters of one member."""
-        found = self.peers.get(member)
-        if found is None:
-            found = self.peers[member] = Peer()
-        return found
-
-    def count(self, event: Event) -> list[Range]:
-        """Count a message or run; returns the seqnos that were never captured before."""
-        if event.wire_kind == "XMIT_RSP" and event.destination is not None:
-            self.peer(event.destination).repairs += event.count
-        return super().count(event)
-
-    def sent_first(self, event: Event, fresh: list[Range]) -> list[Range]:
-        """What went to its destination for the first time: no copies (jgroups.md 1.9).
-
-        Over UDP a message to all has no destination, and this is ``fresh``.
-        """
-        assert event.seqno is not None and event.stop_seqno is not None
-        if event.destination is None or event.kind is Kind.RETRANSMISSION:
-            return fresh
-        to = self.sent_to.setdefault(event.destination, RangeSet())
-        first = to.add(event.seqno, event.stop_seqno)
-        self.further_sends += RangeSet(first).total() - RangeSet(fresh).total()
-        return first
 
 
 class McastEngine:

@@ -12,10 +12,11 @@ from seqaudit.replay.contract.worth import LIKELY, PLACED, SHOWN
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE
 from seqaudit.replay.jgroups.findings import WindowReporter, longest_of, with_part
-from seqaudit.replay.jgroups.mcast.engine import McastEngine, Stream
+from seqaudit.replay.jgroups.mcast.engine import McastEngine
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
 from seqaudit.replay.jgroups.mcast.rules import MCAST
 from seqaudit.replay.jgroups.mcast.sender import LateAck
+from seqaudit.replay.jgroups.mcast.streams import Stream
 from seqaudit.replay.jgroups.mcast.summary import capacity_of, outside, role_of, stream_row
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
 from seqaudit.replay.sequence.durations import shown

@@ -3,10 +3,11 @@
 from seqaudit.replay.contract.report_rows import directed
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups import stream_rows
-from seqaudit.replay.jgroups.mcast.engine import McastEngine, Stream
+from seqaudit.replay.jgroups.mcast.engine import McastEngine
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
+from seqaudit.replay.jgroups.mcast.streams import Stream
 from seqaudit.replay.jgroups.report_rows import CapacityRow, McastStreamRow
 from seqaudit.replay.sequence.gaps import Outcome
 
