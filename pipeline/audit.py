@@ -1,8 +1,7 @@
 """An audit from inputs to report: plan, run, prove the borders and the vantages, report.
 
-Three things are guessed first and proven by the run itself: where pieces start (pipeline/README.md
-1), where captures were taken (replay/README.md 4), and that nothing has to be put together from
-several pieces. A wrong guess costs another run, never a wrong report.
+What is guessed first is proven by the run itself, such as where pieces start (pipeline/README.md
+1). A wrong guess costs another run, never a wrong report.
 """
 
 import contextlib
@@ -30,7 +29,6 @@ from seqaudit.pipeline.report.accounts import (
     accounts_of,
     borders_of,
     damaged_senders,
-    has_carriers,
     misread_links,
     torn_carriers,
     torn_orders,
@@ -45,7 +43,6 @@ from seqaudit.pipeline.shared.plan import CaptureInput, Plan, stored_bytes
 from seqaudit.pipeline.shared.progress import Progress, Silent, StoppedError
 from seqaudit.pipeline.spark.cluster import ready
 from seqaudit.pipeline.spark.progress import (
-    JobError,
     Step,
     figures_of,
     in_session,
@@ -53,7 +50,7 @@ from seqaudit.pipeline.spark.progress import (
 )
 from seqaudit.pipeline.spark.session import Session, about
 from seqaudit.pipeline.spark.worker_look import Asked
-from seqaudit.pipeline.vantages import Vantages, members_of, same
+from seqaudit.pipeline.vantages import Vantages, members_of
 from seqaudit.replay.contract.parameters import GIVEN, ParameterError
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
@@ -110,9 +107,6 @@ class _Guess:
         damaged: (capture, address, kind) of senders whose packets are damaged where their checksum
             is wrong.
         carrying: (capture, link) of PGM links that carry messages, whatever comes first.
-        one_stage: nothing has to be put together from several pieces.
-        vantages: where captures were taken (replay/README.md 4); null: that is asked of what was
-            decoded.
         border_runs: runs whose landings have proven starts of pieces wrong.
     """
 
@@ -121,8 +115,6 @@ class _Guess:
     unordered: frozenset[int] = frozenset()
     damaged: frozenset[tuple[int, str, int]] = frozenset()
     carrying: frozenset[tuple[int, str]] = frozenset()
-    one_stage: bool = False
-    vantages: tuple[Vantage, ...] | None = None
     border_runs: int = 0
 
     def otherwise_than(self, other: "_Guess") -> set[int] | None:
@@ -179,7 +171,7 @@ class _Job:
 
     def _audit_direct(self) -> Row:
         try:
-            guess, events = self._settled(self._guessed(), self._decode_direct)
+            guess, events = self._settled(_Guess(self._planning.plan()), self._decode_direct)
         except direct.DecodeStoppedError as stopped:
             raise self._stopped(stopped.events) from None
         with self._all_was_read() as ended:
@@ -229,28 +221,17 @@ class _Job:
             yield ended
 
     def _audit_spark(self) -> Row:
-        """One job where the vantages can be guessed and nobody looks at events; else two, on
-        events that Spark keeps."""
-        guess = self._guessed(look=self._options.look is None)
+        """Two jobs, on events that Spark keeps: the first tells where captures were taken."""
+        guess = _Guess(self._planning.plan())
         with self._session(guess.planned.files) as session, _Kept() as kept:
             guess = self._as_executors_are(session, guess)
-
-            def run(guess: _Guess) -> pa.Table:
-                if guess.vantages is None:
-                    return self._on_spark(session, guess, partial(_kept_and_told, kept))
-                lanes = self._lanes_of(guess.planned)
-                settings = self._settings_of(guess.vantages, guess.planned.files)
-                return self._on_spark(
-                    session, guess, lambda rows: self._results(rows, settings, lanes)
-                )
-
-            guess, rows = self._settled(guess, run)
-            vantages = guess.vantages or self._vantages_in(guess.planned.files, rows.cast(EVENTS))
+            told = partial(_kept_and_told, kept)
+            guess, rows = self._settled(guess, lambda guess: self._on_spark(session, guess, told))
+            vantages = self._vantages_in(guess.planned.files, rows.cast(EVENTS))
             settings = self._settings_of(vantages, guess.planned.files)
-            if guess.vantages is None:
-                lanes = self._lanes(guess.planned.total_bytes)
-                self._show_kept(session, kept)
-                rows = self._replay_on_spark(session, lambda: kept.events, settings, lanes)
+            lanes = self._lanes(guess.planned.total_bytes)
+            self._show_kept(session, kept)
+            rows = self._replay_on_spark(session, lambda: kept.events, settings, lanes)
             self._note_spark(session, rows)
         with self._all_was_read() as ended:
             results = held(rows)
@@ -298,11 +279,11 @@ class _Job:
     def decode(self) -> Decoded:
         if self._options.engine == "direct":
             try:
-                guess, events = self._settled(self._guessed(), self._decode_direct)
+                guess, events = self._settled(_Guess(self._planning.plan()), self._decode_direct)
             except direct.DecodeStoppedError:
                 raise StoppedError("interrupted; nothing was written") from None
         else:
-            guess = self._guessed()
+            guess = _Guess(self._planning.plan())
             with self._session(guess.planned.files) as session:
                 guess = self._as_executors_are(session, guess)
                 guess, events = self._settled(
@@ -316,20 +297,13 @@ class _Job:
     def _settled(self, guess: _Guess, run: Callable[[_Guess], pa.Table]) -> tuple[_Guess, pa.Table]:
         """Run; where something guessed proved wrong, say it, correct it, run again."""
         while True:
-            try:
-                rows = run(guess)
-            except JobError as problem:
-                if not (guess.one_stage and job.CARRIER_SHIPPED in str(problem.__cause__)):
-                    raise
-                wrong = "decoding again: fragments or TCP came after the first megabytes"
-                guess = replace(guess, one_stage=False)
-            else:
-                ran = guess
-                wrong, guess = self._proven(ran, rows)
-                if not wrong:
-                    return guess, rows
-                self._before = ran, rows
-                del rows
+            rows = run(guess)
+            ran = guess
+            wrong, guess = self._proven(ran, rows)
+            if not wrong:
+                return guess, rows
+            self._before = ran, rows
+            del rows
             self._progress.note(wrong)
 
     def _proven(self, guess: _Guess, rows: pa.Table) -> tuple[str, _Guess]:
@@ -337,7 +311,7 @@ class _Job:
         planned = guess.planned
         accounts = accounts_of(rows, OF_BORDERS)
         if self._planning.leave_out_unreadable(planned, accounts):
-            again = self._guessed(look=guess.vantages is not None)
+            again = _Guess(self._planning.plan())
             return "reading the others again: a capture cannot be read", again
         wrong = settle(planned.pieces, borders_of(accounts))
         if wrong and guess.border_runs < BORDER_RUNS - 1:
@@ -360,7 +334,7 @@ class _Job:
                 guess, unordered=guess.unordered | unordered
             )
         if self._planning.set_apart(planned, accounts):
-            again = self._guessed(look=guess.vantages is not None)
+            again = _Guess(self._planning.plan())
             return "decoding again: networks in it use the same addresses", again
         torn = torn_carriers(accounts) - guess.carriers
         if torn:
@@ -377,32 +351,7 @@ class _Job:
             return "decoding again: packets are damaged", replace(
                 guess, damaged=guess.damaged | damaged
             )
-        if guess.vantages is None:
-            return "", guess
-        vantages = self._vantages_in(guess.planned.files, rows)
-        return (
-            ""
-            if same(vantages, guess.vantages)
-            else "replaying again: a capture was taken elsewhere than guessed",
-            replace(guess, vantages=vantages),
-        )
-
-    def _guessed(self, *, look: bool = False) -> _Guess:
-        """The first guess.
-
-        Args:
-            look: at the beginning of the captures, for their vantages, where that is soon done.
-        """
-        planned = self._planning.plan()
-        if not (look and self._planning.guessable(planned)):
-            return _Guess(planned)
-        accounts, members = self._planning.look(planned)
-        inputs = self._planning.inputs
-        return _Guess(
-            planned,
-            one_stage=self._options.place.local and not any(map(has_carriers, accounts)),
-            vantages=tuple(self._vantages.of(planned.files, accounts, members, inputs)),
-        )
+        return "", guess
 
     # --- steps ---
 
@@ -454,9 +403,9 @@ class _Job:
         planned = guess.planned
         self._before = None
         self._run.planned, self._run.runs = planned, self._run.runs + 1
-        tasks, lanes = planned.tasks(), self._lanes_of(planned)
+        tasks, lanes = planned.tasks(), self._lanes(planned.total_bytes)
         settings = self._settings_for(guess)
-        carriers = not (planned.whole or guess.one_stage)
+        carriers = not planned.whole
         what = f"decoding{self._where}"
         self._progress.begin(what, 0)
         sizes = tuple(sum(map(stored_bytes, task)) for task in tasks)
@@ -464,7 +413,7 @@ class _Job:
         return run_watched(
             session,
             lambda: act(job.events(session.spark, tasks, settings, lanes, carriers)),
-            [Step(what, sizes), *between, Step(REPLAYING)],
+            [Step(what, sizes), *between],
             self._progress,
         )
 
@@ -525,16 +474,11 @@ class _Job:
                 except ParameterError as problem:
                     raise SeqauditError(f"{given.path}: {problem}") from problem
                 parameters[full] = (parsed, GIVEN)
-            # Why is for the report: a count in it must not make a guess differ from its proof.
+            # why is for the report alone
             network = files[number][0].network
             captures.append(CaptureSettings(replace(vantage, why=""), parameters, network))
         walled = NO_WALL not in os.environ
         return ReplaySettings(tuple(captures), READERS, walled)
-
-    def _lanes_of(self, planned: Plan) -> int:
-        """What one task decodes, one lane replays in the same stage, without a shuffle."""
-        lanes = self._lanes(planned.total_bytes)
-        return job.ALONE if lanes == 1 == len(planned.tasks()) else lanes
 
     def _lanes(self, total_bytes: int) -> int:
         if self._options.lanes is not None:

@@ -1,4 +1,4 @@
-"""What is planned before a run: pieces, and where captures were taken (pipeline/README.md 1)."""
+"""What is planned before a run: the pieces of its captures (pipeline/README.md 1)."""
 
 import os
 import re
@@ -6,11 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-import pyarrow as pa
-
 from seqaudit.decoders.capture import remote
 from seqaudit.decoders.contract.errors import SeqauditError
-from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.decoders.contract.networks import Chosen
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.stages.registry import DecodeSettings
@@ -18,8 +15,7 @@ from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.direct import workers as forked
 from seqaudit.pipeline.direct.kernels_ready import load_for
 from seqaudit.pipeline.options import Options
-from seqaudit.pipeline.report.accounts import Account, accounts_of, apart_in, held_in, much_carried
-from seqaudit.pipeline.shared import job
+from seqaudit.pipeline.report.accounts import Account, apart_in, held_in, much_carried
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import (
     CaptureInput,
@@ -30,18 +26,9 @@ from seqaudit.pipeline.shared.plan import (
     stored_bytes,
 )
 from seqaudit.pipeline.shared.progress import Progress
-from seqaudit.pipeline.vantages import Member, members_of
 
 #: Networks that are decoded each by itself; the others stay together.
 MOST_APART: Final = 64
-#: Of each capture so much is decoded in the driver to guess its vantage.
-GUESS_BYTES: Final = 4 << 20
-
-#: Captures are guessed only if that reads little: else Spark decodes first, keeps the events, and
-#: replays when it is known where each was taken.
-GUESSED_CAPTURES: Final = 64
-GUESSED_BYTES: Final = 16 << 20
-
 #: Rough size of a record, to foresee whether compiled kernels pay.
 RECORD_BYTES: Final = 100
 
@@ -171,31 +158,6 @@ class Planning:
             for part in _parts(given, found, held_in(accounts, number))
         ]
         return True
-
-    def guessable(self, planned: Plan) -> bool:
-        """Whether a look at all captures costs less than Spark's start."""
-        size = 0
-        for files in planned.files:
-            piece = planned.pieces[files[0].first_split]
-            if piece.compression:  # is decoded whole or not at all
-                size += stored_bytes(piece) * INFLATION
-            else:
-                size += min(piece.stop, GUESS_BYTES)
-        return len(planned.files) <= GUESSED_CAPTURES and size <= GUESSED_BYTES
-
-    def look(self, planned: Plan) -> tuple[list[Account], list[Member]]:
-        """Accounts and members of the first megabytes of each capture."""
-        settings = replace(self.decode_settings(planned), finish_fragments=True)
-        accounts: list[Account] = []
-        members: list[Member] = []
-        for files in planned.files:
-            piece = planned.pieces[files[0].first_split]
-            stop = piece.stop if piece.compression else min(piece.stop, GUESS_BYTES)
-            short = replace(piece, stop=stop, whole=True)
-            rows = pa.Table.from_batches(job.decode_pieces([short], settings), EVENTS)
-            accounts += accounts_of(rows)
-            members += members_of(rows)
-        return accounts, members
 
     def decode_settings(
         self,

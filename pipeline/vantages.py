@@ -161,8 +161,3 @@ def members_of(rows: pa.Table) -> list[Member]:
         json.loads(row["detail"] or "{}") | {"capture": row["capture"], "member": row["source"]}
         for row in picked.to_pylist()
     ]
-
-
-def same(one: Sequence[Vantage], other: Sequence[Vantage]) -> bool:
-    """Are they, whatever says so?"""
-    return [replace(v, why="") for v in one] == [replace(v, why="") for v in other]

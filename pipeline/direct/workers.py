@@ -14,10 +14,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import pyarrow as pa
 
@@ -29,6 +26,10 @@ from seqaudit.decoders.kernels import signals as interrupts
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.shared.plan import cost_bytes, stored_bytes
 from seqaudit.pipeline.shared.processes import status_of
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
 
 Work = Callable[[int], Iterable[pa.RecordBatch]]
 Hold = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
@@ -85,6 +86,8 @@ def share(
     Args:
         hold: what a batch is held as until its job is done.
     """
+    from multiprocessing.connection import wait  # most audits have no use for it
+
     undone, following = set(range(jobs)), iter(range(jobs))
     with _forked(work, min(processes, jobs)) as pool:
         made: dict[int, list[pa.RecordBatch]] = {}
@@ -115,7 +118,7 @@ def share(
         yield number, list(hold(work(number)))
 
 
-def _order(line: Connection, following: Iterator[int], in_hand: deque[int]) -> None:
+def _order(line: "Connection", following: Iterator[int], in_hand: deque[int]) -> None:
     """Give a process the next job. At the end it is told so: the end of its pipe would not do, as
     what another thread forked in the meantime, for whatever, has it open."""
     number = next(following, _END)
@@ -126,9 +129,11 @@ def _order(line: Connection, following: Iterator[int], in_hand: deque[int]) -> N
 
 
 @contextlib.contextmanager
-def _forked(work: Work, number: int) -> Iterator[dict[Connection, BaseProcess]]:
+def _forked(work: Work, number: int) -> Iterator["dict[Connection, BaseProcess]"]:
     """Processes that take numbers from a line each and give batches for them; at the end they are
     killed, in the middle of a job or not."""
+    from multiprocessing import get_context
+
     fork = get_context("fork")
     pool: dict[Connection, BaseProcess] = {}
     try:
@@ -155,7 +160,7 @@ def _forked(work: Work, number: int) -> Iterator[dict[Connection, BaseProcess]]:
             process.join()
 
 
-def _serve(work: Work, line: Connection, others: Iterable[Connection]) -> NoReturn:
+def _serve(work: Work, line: "Connection", others: Iterable["Connection"]) -> NoReturn:
     """A forked process: jobs until no more come. One that fails is done again in the first process,
     which then says why.
 
@@ -179,7 +184,7 @@ def _serve(work: Work, line: Connection, others: Iterable[Connection]) -> NoRetu
 class _Idle:
     """How long processes have used no processor."""
 
-    def __init__(self, processes: Iterable[BaseProcess]) -> None:
+    def __init__(self, processes: Iterable["BaseProcess"]) -> None:
         self._seen: dict[int, tuple[int | None, int]] = {p.pid or 0: (None, 0) for p in processes}
 
     def end_stuck(self) -> None:

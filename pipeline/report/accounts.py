@@ -120,13 +120,6 @@ def borders_of(accounts: Iterable[Account]) -> list[Border]:
     ]
 
 
-def has_carriers(account: Account) -> bool:
-    """Whether the piece held what may continue in another: IP fragments, TCP of systems of ours."""
-    return bool(account.get("fragments", {}).get("frames")) or any(
-        transport == "tcp" for transport, *_ in account.get("endpoints") or ()
-    )
-
-
 def much_carried(accounts: Sequence[Account]) -> bool:
     """Whether much of what pieces held may continue in others: TCP, or many fragments."""
     frames = sum(int(account.get("frames", 0)) for account in accounts)

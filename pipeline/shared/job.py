@@ -1,4 +1,4 @@
-"""The job: decode, put carriers together, replay (pipeline/README.md 2). One chain, one action.
+"""The job: decode, put carriers together, replay (pipeline/README.md 2).
 
 The three stages are plain functions over record batches; ``pipeline.direct.engine`` calls the same
 ones in this process. Workers import this module, so it imports nothing of PySpark and no pandas.
@@ -13,7 +13,7 @@ import pyarrow as pa
 from seqaudit.decoders.capture import remote
 from seqaudit.decoders.capture.pieces import Piece
 from seqaudit.decoders.capture.reader import STDIN
-from seqaudit.decoders.contract.errors import CaptureError, SeqauditError
+from seqaudit.decoders.contract.errors import CaptureError
 from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.decoders.network.account import account_batch
 from seqaudit.decoders.stages.first import decode_piece, reassemble
@@ -37,12 +37,6 @@ ORDER: Final = ("capture", "frame", "index", "kind", "wire_kind", "source", "det
 #: Rows smaller batches are gathered to: ten thousand small captures are not as many batches.
 GATHER_ROWS: Final = 10_000
 GATHER_BYTES: Final = 8 << 20
-
-#: What ``CarrierError`` says, to be found in what Spark makes of it.
-CARRIER_SHIPPED: Final = "a piece ships segments for the second stage"
-
-#: In place of a number of lanes: the rows are in one partition already, and need no shuffle.
-ALONE: Final = 0
 
 _DDL: Final = {
     pa.int64(): "bigint",
@@ -68,33 +62,14 @@ def decode_pieces(
             yield _unreadable(piece, problem)
 
 
-class CarrierError(SeqauditError):
-    """A piece ships what the second stage puts together, and the job has none."""
-
-    def __init__(self) -> None:
-        super().__init__(CARRIER_SHIPPED)
-
-
 def decode_tasks(
-    tasks: Tasks, settings: DecodeSettings, carriers: bool, batches: Iterable[pa.RecordBatch]
+    tasks: Tasks, settings: DecodeSettings, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Stage one in a worker: ``batches`` holds numbers of tasks in a column ``id``.
-
-    Raises:
-        CarrierError: without ``carriers``, at the first row that has one.
-    """
+    """Stage one in a worker: ``batches`` holds numbers of tasks in a column ``id``."""
     remote.use(settings.storage)
     for batch in batches:
         for number in batch.column("id").to_pylist():
-            rows = decode_pieces(tasks[number], settings)
-            yield from large_batches(rows if carriers else _without_carriers(rows))
-
-
-def _without_carriers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        if batch.column("carrier").null_count < len(batch):
-            raise CarrierError
-        yield batch
+            yield from large_batches(decode_pieces(tasks[number], settings))
 
 
 def reassemble_stage(
@@ -144,12 +119,11 @@ def events(
 ) -> "DataFrame":
     """Stages one and two; the second and its shuffle only where carriers may span pieces."""
     numbers = spark.range(0, len(tasks), 1, len(tasks))  # one row a task: no shuffle, no collision
-    decode = partial(decode_tasks, tasks, settings, carriers or settings.finish_fragments)
-    rows = numbers.mapInArrow(decode, ddl(EVENTS))
+    rows = numbers.mapInArrow(partial(decode_tasks, tasks, settings), ddl(EVENTS))
     if not carriers:
         return rows
     # what has a carrier has no conversation yet; by that, all else is spread over the lanes
-    together = _shuffled(rows, lanes, "carrier", "conversation")
+    together = rows.repartition(lanes, "carrier", "conversation")
     return together.sortWithinPartitions("carrier", *ORDER).mapInArrow(
         partial(reassemble_stage, settings), ddl(EVENTS)
     )
@@ -159,15 +133,10 @@ def results(
     rows: "DataFrame", settings: ReplaySettings, lanes: int, counted: bool = False
 ) -> "DataFrame":
     """Stage three: one conversation after the other, each in the order of its captures."""
-    together = _shuffled(rows, lanes, "conversation")
+    together = rows.repartition(lanes, "conversation")
     return together.sortWithinPartitions("conversation", *ORDER).mapInArrow(
         partial(replay_stage, settings, counted), ddl(RESULTS)
     )
-
-
-def _shuffled(rows: "DataFrame", lanes: int, *columns: str) -> "DataFrame":
-    """Rows that are equal in these columns in one partition."""
-    return rows if lanes == ALONE else rows.repartition(lanes, *columns)
 
 
 def collected(rows: "DataFrame") -> pa.Table:

@@ -12,18 +12,15 @@ import pytest
 from seqaudit.cli.output.outcomes import unjudged
 from seqaudit.decoders.capture.reader import Piece
 from seqaudit.decoders.contract.errors import SeqauditError
-from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.audit import audit, decode
 from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.planning import UnusableError
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.shared import events_file, job
+from seqaudit.pipeline.shared import events_file
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.progress import StoppedError
-from seqaudit.pipeline.spark.session import shared
-from seqaudit.replay.contract.settings import ReplaySettings
 from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, udp
 from tests.decoders.raims.builders import caba, data, odata
 from tests.decoders.raims.builders import piece as raims_piece
@@ -107,17 +104,6 @@ def test_where_spark_cuts_and_how_many_lanes_it_has_changes_nothing(
     assert to_json(audit(captures, cut)) == to_json(audit(captures, DIRECT))
 
 
-@pytest.mark.parametrize(("lanes", "shuffles"), [(job.ALONE, 0), (1, 2), (3, 2)])
-def test_what_one_task_decodes_is_replayed_in_the_same_stage(
-    spark_place: Place, lanes: int, shuffles: int
-) -> None:
-    spark: Any = shared(spark_place).spark
-    decoded = job.events(spark, ((),), DecodeSettings(), lanes, carriers=True)
-    rows: Any = job.results(decoded, ReplaySettings(()), lanes)
-    assert rows._jdf.queryExecution().executedPlan().toString().count("Exchange") == shuffles
-    assert job.collected(rows).num_rows == 0
-
-
 @pytest.mark.parametrize("every", [97, 1_000])
 def test_where_the_direct_engine_cuts_changes_nothing(
     captures: list[CaptureInput], every: int
@@ -149,36 +135,19 @@ def test_messages_behind_a_piece_of_one_are_read_wherever_their_link_first_speak
             assert any("PGM link" in note for note in watcher.notes)
 
 
-def test_a_vantage_guessed_wrong_is_proven_and_replayed_again(
-    fixtures: Path, spark: Options, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # So little of the capture shows only one other member, or none.
-    monkeypatch.setattr("seqaudit.pipeline.planning.GUESS_BYTES", 1_500)
-    given = [CaptureInput(str(fixtures / "jgroups" / "n4-loss-1" / "mirror.pcap"))]
-    watcher = Watcher()
-    assert to_json(audit(given, spark, watcher)) == to_json(audit(given, DIRECT))
-    assert watcher.notes == ["replaying again: a capture was taken elsewhere than guessed"]
-
-
-def test_fragments_after_what_was_looked_at_are_put_together_by_another_run(
-    captures: list[CaptureInput], spark: Options, monkeypatch: pytest.MonkeyPatch
+def test_fragments_of_other_pieces_are_put_together(
+    captures: list[CaptureInput], spark: Options
 ) -> None:
     given = captures[0]  # its only fragment is in frame 93 of 117
+    watcher = Watcher()
     cut = replace(spark, cuts={given.path: [30_000]})
-    direct = to_json(audit([given], DIRECT))
-    seen, late = Watcher(), Watcher()
-    assert to_json(audit([given], cut, seen)) == direct
-    assert seen.notes == []
-    monkeypatch.setattr("seqaudit.pipeline.planning.GUESS_BYTES", 15_000)
-    assert to_json(audit([given], cut, late)) == direct
-    assert late.notes == ["decoding again: fragments or TCP came after the first megabytes"]
+    assert to_json(audit([given], cut, watcher)) == to_json(audit([given], DIRECT))
+    assert watcher.notes == []
 
 
 def test_many_captures_are_decoded_once_and_replayed_where_they_were_taken(
-    captures: list[CaptureInput], spark: Options, monkeypatch: pytest.MonkeyPatch
+    captures: list[CaptureInput], spark: Options
 ) -> None:
-    monkeypatch.setattr("seqaudit.pipeline.planning.GUESSED_CAPTURES", 1)
-    monkeypatch.setattr("seqaudit.pipeline.planning.Planning.look", None)  # nobody calls it
     watcher = Watcher()
     cut = replace(spark, cuts={captures[0].path: [10_000]})
     assert to_json(audit(captures, cut, watcher)) == to_json(audit(captures, DIRECT))
