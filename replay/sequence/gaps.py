@@ -11,7 +11,7 @@ Gaps are only ever revealed above everything known so far, so the list stays sor
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple, NotRequired, TypedDict
@@ -164,6 +164,23 @@ class Gap:
         else:
             self.asks[-1] = Ask(mark, by, count)
             self.asks_more += 1
+
+    def turn(self, ranges: Iterable[Range], old: Outcome, new: Outcome) -> list[Range]:
+        """What of these ended one way is found to have ended another; returns it. What never came
+        has no times."""
+        was = self.parts.get(old)
+        if was is None:
+            return []
+        turned = [piece for first, stop in ranges for piece in was.ranges.remove(first, stop)]
+        if turned:
+            came = new is not Outcome.UNRECOVERED
+            times = (was.first, was.last, was.delivered) if came else (None, None, None)
+            part = self.parts.setdefault(new, Part(RangeSet(), *times))
+            for piece in turned:
+                part.ranges.add(*piece)
+        if not was.ranges:
+            del self.parts[old]
+        return turned
 
     def heard(self, part: Part) -> list[Step]:
         """What its story needs beside the row's own figures: of this part no request behind it."""

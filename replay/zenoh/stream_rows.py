@@ -12,9 +12,11 @@ from seqaudit.replay.sequence.ranges import half_open, inclusive
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.causes import Why, by_cause, cause_rows, in_words, within
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
+from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.query import Query
 from seqaudit.replay.zenoh.report_rows import (
+    ControlRow,
     MissRow,
     SamplesStreamRow,
     TransportStreamRow,
@@ -106,19 +108,16 @@ def _that_passed(
     back, and most queries that it had open, at a time.
     """
     engine, one = report.engine, subscriber
-    cache = "answered" if source.replies else None
-    if cache is None and engine.link.session_starts:
-        cache = "declared" if engine.declared.has_cache(source) else "none"
     role = engine.link.role(source.sender, source.receiver)
     everything = source.live | source.replied
     arrivals = source.arrivals + source.replies
     asked: Directions = {"sent": None, "arrived": None}
     asked[_SIDES[role]] = len(mine)
     zid = source.source.partition("/")[0]
-    row: SamplesStreamRow = {
+    return {
         "kind": "samples",
         "publisher": "ros" if source.source.endswith(ROS) else "advanced",
-        "cache": cache,
+        "cache": _cache_seen(engine, source),
         "subscriber_recovers": None if one is None else one.recovery_shown(),
         "held_max": None if one is None else max((w.count for w in one.waits), default=0),
         "queries_max": None if one is None else one.queries_max,
@@ -173,17 +172,28 @@ def _that_passed(
         "recovery_ns": {"p50": None, "p99": None, "max": None},
         "repeats": 0,
         "longest_wait_ns": None,
-        "control": {
-            "queries": len(mine),
-            "replies": sum(query.replies for query in mine),
-            "finals": sum(query.final for query in mine),
-            "heartbeats": source.heartbeats.count,
-            "while_nothing_is_missing": None,
-            "samples_while_nothing_is_missing": None,
-        },
+        "control": _control(source, mine),
         "unknown": {},
     }
-    return row
+
+
+def _cache_seen(engine: ZenohEngine, source: Source) -> str | None:
+    if source.replies:
+        return "answered"
+    if not engine.link.session_starts:
+        return None
+    return "declared" if engine.declared.has_cache(source) else "none"
+
+
+def _control(source: Source, mine: list[Query]) -> ControlRow:
+    return {
+        "queries": len(mine),
+        "replies": sum(query.replies for query in mine),
+        "finals": sum(query.final for query in mine),
+        "heartbeats": source.heartbeats.count,
+        "while_nothing_is_missing": None,
+        "samples_while_nothing_is_missing": None,
+    }
 
 
 def _outcomes(source: Source, subscriber: Subscriber) -> Row:

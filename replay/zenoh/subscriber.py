@@ -316,19 +316,8 @@ class Subscriber:
             self.counts[Outcome.UNRECOVERED] -= stop - first
         self.counts[Outcome.UNRECOVERED] += self.missed
         for gap in self.gaps:
-            part = gap.parts.get(Outcome.REORDERED)
-            late = [] if part is None else [
-                r for a, b in part.ranges for r in self.unrecovered.within(a, b)
-            ]  # fmt: skip
-            if part is None or not late:
-                continue
-            gap.parts.setdefault(Outcome.UNRECOVERED, Part()).ranges.add(*late[0])
-            for a, b in late:
-                gap.parts[Outcome.UNRECOVERED].ranges.add(a, b)
+            for a, b in gap.turn(self.unrecovered, Outcome.REORDERED, Outcome.UNRECOVERED):
                 self.counts[Outcome.REORDERED] -= b - a
-                part.ranges.remove(a, b)
-            if not part.ranges:
-                del gap.parts[Outcome.REORDERED]
 
     def _would_have_asked(self) -> None:
         """It asks at every gap; where it did not, it had the samples, or the query is not here."""
@@ -577,19 +566,10 @@ class Subscriber:
         while place < len(self._by_reply) and self._by_reply[place].first < stop:
             gap = self._by_reply[place]
             place += 1
-            parts = gap.parts.get(Outcome.RECOVERED)
-            moved = [] if parts is None else parts.ranges.remove(first, stop)
-            for a, b in moved:
-                assert parts is not None
-                late = gap.parts.setdefault(
-                    Outcome.REORDERED, Part(RangeSet(), parts.first, parts.last, parts.delivered)
-                )
-                late.ranges.add(a, b)
+            for a, b in gap.turn([(first, stop)], Outcome.RECOVERED, Outcome.REORDERED):
                 self.counts[Outcome.RECOVERED] -= b - a
                 self.counts[Outcome.REORDERED] += b - a
                 self.recovered.remove(a, b)
-            if parts is not None and not parts.ranges:
-                del gap.parts[Outcome.RECOVERED]
 
     def _new_tracker(self, start: int) -> GapTracker:
         return GapTracker(start, self._judge, self._closed, self._filled)
