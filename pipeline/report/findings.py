@@ -68,7 +68,7 @@ def finding_row(
         finding["subject"] = streams.subjects[place]
     finding["name"] = rule.name
     finding["severity"] = str(finding.get("severity") or rule.severity)
-    for key in ("system", "stream", "frame", "at_ns"):
+    for key in ("stream", "frame", "at_ns"):
         finding.setdefault(key, None)
     capture = finding["capture"]
     finding = frames.resolved(finding, capture)

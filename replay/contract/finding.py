@@ -109,3 +109,7 @@ class Finding:
         if self.rests != ON_NOTHING:
             row["rests"] = self.rests.detail()
         return row
+
+    def seen_at(self, capture: int) -> dict[str, object]:
+        """The same with its place: what no engine says, but a comparison or the report itself."""
+        return self.detail() | {"capture": capture, "system": self.system, "stream": self.stream}

@@ -356,7 +356,7 @@ class FindingRow(TypedDict):
     name: str
     severity: Severity
     certainty: Certainty
-    system: str | None
+    system: Annotated[str | None, "null: of a budget, not of a conversation or capture"]
     stream: Annotated[str | None, "null: about a whole conversation or capture"]
     subject: NotRequired[Annotated[str, "the subject or key of its stream, which has one"]]
     text: str

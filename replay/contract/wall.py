@@ -58,12 +58,8 @@ def failure(
         at_ns=at_ns,
         facts={"part": part, "exception": kind, "place": place},
     )
-    return found.detail() | {
-        "capture": capture,
-        "system": system,
-        "stream": stream,
-        "exception": {"type": kind, "message": message, "at": place},
-    }
+    failed = {"type": kind, "message": message, "at": place}
+    return found.seen_at(capture) | {"exception": failed}
 
 
 class Wall:

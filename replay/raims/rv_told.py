@@ -116,7 +116,7 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[Row], list[Row]]:
     found: list[Row] = []
     judged: list[Row] = []
     for client in clients.values():
-        found += [f.detail() | {"capture": client.capture} for f in _unthrottled(client)]
+        found += [f.seen_at(client.capture) for f in _unthrottled(client)]
         judged.append(_judged("RA026", client.capture, None))
         serving = [d for d in daemons if _serves(d, client)]
         why = None if serving else NO_DAEMON
@@ -135,12 +135,9 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[Row], list[Row]]:
         if own and not too_many and all(len(c.patterns) <= MAX_PATTERNS for c in own):
             found += _compared(daemon, own)
             for client in own:
-                found += [f.detail() | {"capture": daemon.capture}
-                          for f in _outbound_missing(daemon, client)]  # fmt: skip
+                found += [f.seen_at(daemon.capture) for f in _outbound_missing(daemon, client)]
     for capture in captures - {client.capture for client in clients.values()}:
         judged += [_judged(rule, capture, NO_CLIENT) for rule in ("RA024", "RA025", "RA026")]
-    for detail in found:
-        detail |= {"system": SYSTEM, "stream": None}
     return found[:MAX_FINDINGS], judged
 
 
@@ -237,7 +234,7 @@ def _compared(daemon: _Daemon, clients: list[_Client]) -> Iterator[Row]:
                     "expected": max(due[at], min(seen[at], may[at])),
                 },
             )  # fmt: skip
-            yield finding.detail() | {"capture": daemon.capture if missing else client.capture}
+            yield finding.seen_at(daemon.capture if missing else client.capture)
 
 
 def _outbound_missing(daemon: _Daemon, client: _Client) -> Iterator[Finding]:

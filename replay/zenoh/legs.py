@@ -363,4 +363,4 @@ def _finding(rule: str, far: Leg, seqnos: list[Range], text: str, **facts: objec
         }
         | facts,
     )
-    return found.detail() | {"capture": far.capture, "stream": far.stream}
+    return found.seen_at(far.capture)
