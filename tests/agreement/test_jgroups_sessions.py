@@ -41,7 +41,7 @@ def streams_to(truth: dict[str, Any], report: dict[str, Any], by: str, to: str) 
 
 
 def test_there_are_recordings() -> None:
-    assert len(CAPTURES) == 6
+    assert len(CAPTURES) == 9
 
 
 @pytest.mark.parametrize(("name", "file"), CAPTURES)

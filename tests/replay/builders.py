@@ -249,14 +249,18 @@ class Heard:
 
 def heard(point: str | None, *story: Step, **given: int | str) -> Heard:
     """Play a story at a point of capture and listen."""
+    pauses = sum(step for step in story if isinstance(step, int))
+    return played(point, dated(story), pauses, **given)
+
+
+def played(point: str | None, events: list[Event], pauses: int = 0, **given: int | str) -> Heard:
+    """The same of events that have frames and times, in the order of their rows."""
     engine = engine_at(point, **given)
     for name in ADDRESS:
         engine.feed(member(name))
-    events = dated(story)
     for event in events:
         engine.feed(event)
     engine.close()
-    pauses = sum(step for step in story if isinstance(step, int))
     return Heard(engine, (len(events) + pauses) * MS)
 
 

@@ -38,7 +38,7 @@ from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import AckSchedule, ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
-from seqaudit.replay.jgroups.mcast.streams import Stream
+from seqaudit.replay.jgroups.mcast.streams import LATEST, Stream
 from seqaudit.replay.jgroups.members import Members, View
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
@@ -278,18 +278,21 @@ class McastEngine:
 
     def _outside(self, stream: Stream, event: Event) -> None:
         stream.outside_membership += event.count
-        stream.outsiders = event
+        stream.outsiders.append(event)
         self._note_view(event)
 
     def _came_meanwhile(self, stream: Stream, receiver: ReceiverModel) -> None:
-        """A new window: a run that had begun before the view and went on behind it belongs to it in
+        """A new window. Rows are in order within a stream only, so some that came behind the view
+        may have been replayed before it. A run that had begun before it belongs to the window in
         part, and no row says in which."""
-        run, stream.outsiders = stream.outsiders, None
-        if run is not None and run.last_mark().frame > self._installed_at:
-            assert run.seqno is not None and run.stop_seqno is not None
-            stream.outside_membership -= run.count
-            receiver.arrive(run)
-            receiver.may_have_dropped(run.seqno, run.stop_seqno)
+        latest, stream.outsiders = stream.outsiders, deque(maxlen=LATEST)
+        for run in latest:
+            if run.last_mark().frame > self._installed_at:
+                assert run.seqno is not None and run.stop_seqno is not None
+                stream.outside_membership -= run.count
+                receiver.arrive(run)
+                if run.frame < self._installed_at:
+                    receiver.may_have_dropped(run.seqno, run.stop_seqno)
 
     def _note_view(self, event: Event) -> None:
         if event.kind is Kind.VIEW:

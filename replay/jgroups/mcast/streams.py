@@ -1,6 +1,7 @@
 """One sender's multicasts in one capture, and what each member says of them."""
 
 from collections import deque
+from typing import Final
 
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
@@ -9,6 +10,9 @@ from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.report_rows import McastPeer
 from seqaudit.replay.jgroups.stream import Counted
 from seqaudit.replay.sequence.ranges import Range, RangeSet
+
+#: Runs of one sender that may go on while a view waits for a message of another.
+LATEST: Final = 64
 
 
 class Peer:
@@ -40,7 +44,7 @@ class Stream(Counted):
     Attributes:
         further_sends: first sends to one more member: over TCP each gets its own.
         receiver, sender_model: the window of the end that is replayed here.
-        outsiders: the last that came from outside the membership; null if nothing did.
+        outsiders: the latest that came from outside the membership.
     """
 
     def __init__(self, key: str, sender: str, system: str) -> None:
@@ -51,7 +55,7 @@ class Stream(Counted):
         self.receiver: ReceiverModel | None = None
         self.sender_model: SenderModel | None = None
         self.pending_views: deque[tuple[int, Event]] = deque()
-        self.outsiders: Event | None = None
+        self.outsiders: deque[Event] = deque(maxlen=LATEST)
 
     def peer(self, member: str) -> Peer:
         """The counters of one member."""

@@ -8,10 +8,12 @@ import pytest
 from seqaudit.replay.contract.event import Event
 from tests.replay.builders import (
     ADDRESS,
+    MS,
     A,
     C,
     Step,
     ack,
+    dated,
     engine_at,
     heard,
     highest,
@@ -19,6 +21,7 @@ from tests.replay.builders import (
     leave_rsp,
     member,
     msg,
+    played,
     stable,
     view,
     xmit_req,
@@ -81,6 +84,29 @@ def test_of_a_run_that_goes_on_behind_a_view_a_member_has_what_it_does_not_ask_f
         msg(10, by=C), 600, xmit_req(1, 2, 3, 4, of=C), 5, xmit_rsp(1, 4, by=C), ack(10, of=C),
     )  # fmt: skip
     assert told.findings("MC001") == [("MC005", "likely", [[1, 4]])]
+    assert told.told("outside_membership", sender=C) == {"outside_membership": 0}
+
+
+@pytest.mark.rule("R2")
+def test_rows_of_another_stream_that_came_behind_the_view_are_not_outside_it() -> None:
+    # What lets B install the view is replayed when its run ends, behind later rows of C.
+    rows = [
+        *dated([join_rsp("AB", 2, digest={"A": (0, 0)}), msg(1), view("ABC", 3, 3)]),
+        *(
+            replace(event, frame=frame, last_frame=last, at_ns=frame * MS, last_at_ns=last * MS)
+            for event, frame, last in (
+                (msg(1, 4, by=C), 5, 9),
+                (msg(5, by=C), 10, 10),
+                (xmit_rsp(2), 7, 7),
+                (msg(6, by=C), 11, 11),
+                (xmit_req(1, of=C), 900, 900),
+                (xmit_rsp(1, by=C), 905, 905),
+                (ack(6, of=C), 910, 910),
+            )
+        ),
+    ]
+    told = played("B", rows)
+    assert told.findings("MC001") == [("MC005", "likely", [[1, 1]])]
     assert told.told("outside_membership", sender=C) == {"outside_membership": 0}
 
 
