@@ -33,7 +33,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, Ends
-from seqaudit.replay.jgroups.evidence import Life
+from seqaudit.replay.jgroups.evidence import SECOND_NS, Life
 from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import AckSchedule, ReceiverModel
@@ -461,7 +461,7 @@ class McastEngine:
         if self._from_local(event) and self.excluded is None:
             self.joined = True
             if not self.members.is_local(stream.sender):
-                self._window(stream, event.seqno).level(event.seqno, mark)
+                self._window(stream, event.seqno, mark).level(event.seqno, mark)
 
     def _request(self, event: Event) -> None:
         assert event.source is not None and event.stream is not None
@@ -480,12 +480,13 @@ class McastEngine:
         if self._from_local(event) and not self.members.is_local(sender) and self.excluded is None:
             self.joined = True
             if event.seqno is not None:
-                window = self._window(stream, event.seqno - 1)
+                window = self._window(stream, event.seqno - 1, mark)
                 window.own_request(event, self.parameters.value("max_xmit_req_size"))
 
-    def _window(self, stream: Stream, low: int) -> ReceiverModel:
+    def _window(self, stream: Stream, low: int, mark: Mark) -> ReceiverModel:
         """The window that this member's own message shows; a new one has delivered ``low``, if no
-        view or digest says what."""
+        view or digest says what. One that speaks of a sender which had left its view has let it in
+        again, by a view that this capture lacks."""
         base = self._bases.get(stream.sender)
         known, window = base is not None, stream.receiver
         begins = low if base is None else base
@@ -495,6 +496,8 @@ class McastEngine:
             self._came_meanwhile(stream, window)
         elif window.ended is not None and window.ended[1] == ANEW:
             window.begin_again(begins)
+        elif window.ended is not None and mark.at_ns - window.ended[0].at_ns > SECOND_NS:
+            window.begin_again(low)
         return window
 
     def _highest(self, event: Event) -> None:
@@ -525,7 +528,8 @@ class McastEngine:
         for member, levels in (event.details().get("digest") or {}).items():
             stream = self.streams.get(f"{self.cluster}|{member}")
             if stream is not None and stream.receiver is not None and self.excluded is None:
-                stream.receiver.level(int(levels[0]), event.first_mark())
+                level, mark = int(levels[0]), event.first_mark()
+                self._window(stream, level, mark).level(level, mark)
 
 
 def _names_nobody(event: Event) -> bool:

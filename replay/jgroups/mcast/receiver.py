@@ -133,6 +133,7 @@ class ReceiverModel(Judged):
         self.ended: tuple[Mark, str] | None = None
         self.skipped = RangeSet()  # by a merge digest
         self.waited = RangeSet()  # for the join or a view: it may have dropped them
+        self._may_be_skipped = RangeSet()  # see ``_had``
         self._interval_given = interval_given
         self._asked_had = RangeSet()  # own requests for what had arrived
         self._asked_had_highest = RangeSet()  # the same, in answer to a HIGHEST_SEQNO
@@ -227,6 +228,7 @@ class ReceiverModel(Judged):
                         self.lacked_highest.add(*part, mark)
             self._too_early(first, stop, mark, for_highest=for_highest)
             self.request(first, stop, mark)
+            self._may_be_skipped.remove(first, stop)
             for had in self.tracker.seen.within(first, stop):
                 self._asked_for_what_had_arrived(
                     had, mark, for_highest=for_highest, at_tick=at_tick
@@ -278,7 +280,20 @@ class ReceiverModel(Judged):
             self._floor = level
             self.beginning.begins(level)
         before, self._spoken_at = self._spoken_at, mark
-        return before is not None and mark.at_ns - before.at_ns <= SOONEST_MERGE_NS
+        same = before is not None and mark.at_ns - before.at_ns <= SOONEST_MERGE_NS
+        if not same:
+            for part in self.tracker.missing():
+                self._may_be_skipped.add(*part)
+        return same
+
+    def _had(self, first: int, stop: int, mark: Mark, *, same: bool) -> list[Range]:
+        """See ``Judged``. What was missing when a merge may have come in between, and was not asked
+        for since, may have been skipped, whatever the member says later."""
+        doubtful = self._may_be_skipped.remove(first, stop) if same else []
+        had: list[Range] = []
+        for part in doubtful:
+            had += super()._had(*part, mark, same=False)
+        return had + super()._had(first, stop, mark, same=same)
 
     def merge(self, low: int, mark: Mark) -> None:
         """A merge digest: a window that is behind it is replaced, what is between skipped (R19)."""
@@ -317,6 +332,7 @@ class ReceiverModel(Judged):
         self._asked_had, self._asked_had_highest = RangeSet(), RangeSet()
         self._in_order, self._asked_late = RangeSet(), RangeSet()
         self._out_of_band, self.waited = RangeSet(), RangeSet()
+        self._may_be_skipped = RangeSet()
         self._recent.clear()
         self._unacked = self._threshold_at = self._silent_since = None
 

@@ -204,6 +204,27 @@ def test_a_merge_digest_skips_what_was_sent_while_its_sender_was_out_of_the_view
 
 
 @pytest.mark.rule("R19")
+def test_what_a_merge_may_have_skipped_stays_in_doubt_until_it_is_asked_for() -> None:
+    # after a pause B asks for the highest alone, as HIGHEST_SEQNO makes a new window do, and ACKs
+    story = (JOINED, msg(1, 2, by=C), ack(2, of=C), 3000, highest(9, by=C), 1, xmit_req(9, of=C))
+    told = heard("B", *story, 5, xmit_rsp(9, by=C), ack(9, of=C))
+    assert [found for found in told.findings() if found[0] == "CP007"] == [
+        ("CP007", "cannot be told", [[3, 8]])
+    ]
+    assert told.delivered(C) is None
+    again = heard("B", *story, 500, xmit_req(3, 9, of=C), 5, xmit_rsp(9, by=C), ack(9, of=C))
+    assert ("MC001", "proven", [[3, 3], [9, 9]]) in again.findings()
+
+
+@pytest.mark.rule("R15")
+def test_own_words_about_a_sender_that_had_left_show_that_it_is_back() -> None:
+    gone = (JOINED, msg(1, 2, by=C), ack(2, of=C), view("AB", 3, 1), 3000, msg(9, 12, by=C))
+    told = heard("B", *gone, ack(12, of=C), msg(13, 14, by=C), ack(14, of=C))
+    assert [found for found in told.findings() if found[0] == "CP007"] == []
+    assert told.delivered(C) == [[1, 2], [13, 14]]
+
+
+@pytest.mark.rule("R19")
 def test_a_merge_digest_at_or_below_the_window_changes_nothing() -> None:
     merge = view("ABC", 3, 1, digest={"C": (2, 2)}, merge=True)
     told = heard("B", JOINED, msg(1, 2, by=C), merge, msg(3, by=C))
