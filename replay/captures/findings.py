@@ -76,9 +76,7 @@ def judge_borders(capture: int, border: Border) -> Iterator[Row]:
 
 
 def _detail(capture: int, finding: Finding) -> Row:
-    return finding.detail() | {
-        "capture": capture, "system": SYSTEM, "stream": None, "conversation": ""
-    }  # fmt: skip
+    return finding.seen_at(capture) | {"conversation": ""}
 
 
 def _judged(account: Account) -> Iterator[Finding]:

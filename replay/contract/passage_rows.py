@@ -267,8 +267,7 @@ def of_path(
                 facts={
                     "named": _and(named), "source_member": source, "target_member": target
                 },
-            ).detail() | {
-                "capture": at, "system": row["system"], "stream": row["stream"],
+            ).seen_at(at) | {
                 "seqnos": [part for _, lack, _ in found for part in lack["seqnos"]],
             }  # fmt: skip
 

@@ -58,10 +58,7 @@ def judge(seen: Iterable[Session]) -> list[Row]:
             places.setdefault((one.capture, name, place), []).append(one)
     found = [one for _, own in sorted(places.items()) for one in _unended(own)]
     found += [one for _, own in sorted(clients.items()) for one in _left_out(own)]
-    return [
-        finding.detail() | {"capture": session.capture, "system": "feed", "stream": session.stream}
-        for session, finding in found
-    ]
+    return [finding.seen_at(session.capture) for session, finding in found]
 
 
 def _left_out(connections: Sequence[Session]) -> Iterator[tuple[Session, Finding]]:

@@ -18,7 +18,7 @@ LATEST: Final = 64
 class Peer:
     """What one member asked of a stream and acknowledged, as far as it passed the capture (V17)."""
 
-    __slots__ = ("acks", "highest_ack", "last_ack", "repairs", "requested_seqnos", "requests")
+    __slots__ = ("acks", "highest_ack", "repairs", "requested_seqnos", "requests")
 
     def __init__(self) -> None:
         self.requests = 0

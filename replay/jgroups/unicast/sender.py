@@ -27,6 +27,7 @@ the fault of JGRP-1873/1875, and the replay goes on from what the sender did.
 
 from collections import deque
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
@@ -469,7 +470,9 @@ class SenderMachine:
             stream.resent(SYNC_ANSWER, 1)
             return
         rest = RangeSet([part])
-        for _, asked in (*entry.late, *entry.asked):
+        for _, asked in chain(entry.late, entry.asked):
+            if not rest:
+                break
             for piece in list(rest):
                 for answered in asked.remove(*piece):
                     rest.remove(*answered)
