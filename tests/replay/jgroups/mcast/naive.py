@@ -33,6 +33,7 @@ class NaiveReceiver:
         self.for_highest: set[int] = set()  # asked for because HIGHEST_SEQNO named it
         self.own_ms = 0  # this member's last own message
         self.highest_told = 0
+        self.told: list[int] = []  # each value that HIGHEST_SEQNO told, in order
         self.told_at = 0  # the event that told it first
         self.times: list[int] = []  # of all events
         self.own: list[int] = []  # the events that are this member's own
@@ -108,6 +109,8 @@ class NaiveReceiver:
         """HIGHEST_SEQNO(h)."""
         if seqno > self.highest_told:
             self.highest_told, self.told_at = seqno, len(self.times) - 1
+        if seqno not in self.told[-16:]:
+            self.told.append(seqno)
         before = set(self.missing)
         self.exists(seqno, now_ms)
         self.by_highest |= self.missing.keys() - before
@@ -120,7 +123,8 @@ class NaiveReceiver:
         self.named_ms |= dict.fromkeys(wanted, now_ms)
         if seqnos == {self.highest_told}:
             self.for_highest |= wanted
-        below = min(wanted, default=0) < max(self.arrived, default=0)
+        first = min(wanted, default=0)
+        below = first < max(self.arrived, default=0) and first not in self.told[-16:]
         self.exists(max(wanted, default=0), now_ms)
         fits = self.capacity is None or max(wanted, default=0) <= self.low + self.capacity
         # Not the last seqno only, after HIGHEST_SEQNO.

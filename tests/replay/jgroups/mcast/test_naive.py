@@ -1,7 +1,7 @@
 """The engine against the naive models, on stories that nobody would write by hand (CONTRIBUTING.md
 4)."""
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.replay.builders import (
@@ -53,6 +53,7 @@ def told_outcomes(told: Heard) -> dict[int, str]:
 
 @settings(max_examples=500, deadline=None)
 @given(RECEIVED, st.one_of(st.none(), st.integers(1, 8)), st.integers(0, 4))
+@example([("highest", 2, 0, False), ("msg", 2, 2, False), ("request", 2, 0, False)], None, 0)
 def test_the_receiver_agrees_with_the_naive_one(
     story: list[Told], capacity: int | None, digest: int
 ) -> None:
