@@ -32,6 +32,8 @@ class NaiveReceiver:
         self.named_ms: dict[int, int] = {}  # when a request named it last
         self.for_highest: set[int] = set()  # asked for because HIGHEST_SEQNO named it
         self.own_ms = 0  # this member's last own message
+        self.spoken_ms = 1  # its last word of this window, which begins with the join
+        self.doubtful: set[int] = set()  # missing when a merge may have moved the window
         self.highest_told = 0
         self.told: list[int] = []  # each value that HIGHEST_SEQNO told, in order
         self.told_at = 0  # the event that told it first
@@ -125,30 +127,43 @@ class NaiveReceiver:
             self.for_highest |= wanted
         first = min(wanted, default=0)
         below = first < max(self.arrived, default=0) and first not in self.told[-16:]
+        same = not wanted or self.speaks(now_ms)
         self.exists(max(wanted, default=0), now_ms)
         fits = self.capacity is None or max(wanted, default=0) <= self.low + self.capacity
         # Not the last seqno only, after HIGHEST_SEQNO.
         if fits and (len(wanted) > 1 or below):
-            self.had(range(self.start + 1, max(wanted, default=0)), wanted)
+            self.had(range(self.start + 1, max(wanted, default=0)), wanted, same=same, above=first)
+        self.doubtful -= wanted
         self.asked |= {seqno for seqno in wanted if seqno in self.missing}
 
     def ack(self, seqno: int, now_ms: int) -> None:
         """ACK sent by this member: it has delivered everything up to it, whatever was captured."""
         self.own_ms = now_ms
         self.own.append(len(self.times) - 1)
-        self.had(range(self.start + 1, seqno + 1), set())
+        self.had(range(self.start + 1, seqno + 1), set(), same=self.speaks(now_ms), above=seqno)
         for stale in range(self.known + 1, seqno + 1):
             self.known = stale
         self.deliver()
 
-    def had(self, seqnos: range, but: set[int]) -> None:
-        """This member has them, whatever was captured."""
+    def speaks(self, now_ms: int) -> bool:
+        """It says something of its window: so soon that no merge can have moved it since the last
+        time? What was missing by then is in doubt until it is asked for."""
+        same = now_ms - self.spoken_ms <= 2_000
+        self.spoken_ms = now_ms
+        if not same:
+            self.doubtful |= self.missing.keys()
+        return same
+
+    def had(self, seqnos: range, but: set[int], *, same: bool, above: int) -> None:
+        """This member has them, whatever was captured, if it speaks of the ``same`` window; of what
+        is ``above`` it does."""
         for had in seqnos:
             if had not in self.arrived | but:
                 self.arrived.add(had)
-                self.outcome.setdefault(
-                    had, "repaired, not captured" if had in self.asked else "not captured"
-                )
+                sure = (same or had > above) and had not in self.doubtful
+                asked = "repaired, not captured" if sure else "no longer asked for"
+                unasked = "not captured" if sure else "not asked for"
+                self.outcome.setdefault(had, asked if had in self.asked else unasked)
                 self.missing.pop(had, None)
                 self.stored.add(had)
         self.deliver()

@@ -54,6 +54,7 @@ def told_outcomes(told: Heard) -> dict[int, str]:
 @settings(max_examples=500, deadline=None)
 @given(RECEIVED, st.one_of(st.none(), st.integers(1, 8)), st.integers(0, 4))
 @example([("highest", 2, 0, False), ("msg", 2, 2, False), ("request", 2, 0, False)], None, 0)
+@example([("pause", 600, 0, False)] * 4 + [("request", 2, 2, False)], None, 0)
 def test_the_receiver_agrees_with_the_naive_one(
     story: list[Told], capacity: int | None, digest: int
 ) -> None:
