@@ -41,7 +41,7 @@ from seqaudit.pipeline.shared.events_file import Decoded, Files
 from seqaudit.pipeline.shared.metrics import Run
 from seqaudit.pipeline.shared.plan import CaptureInput, Plan, stored_bytes
 from seqaudit.pipeline.shared.progress import Progress, Silent, StoppedError
-from seqaudit.pipeline.spark.cluster import ready
+from seqaudit.pipeline.spark.cluster import Executors, ready, there
 from seqaudit.pipeline.spark.progress import (
     Step,
     figures_of,
@@ -229,9 +229,9 @@ class _Job:
             guess, rows = self._settled(guess, lambda guess: self._on_spark(session, guess, told))
             vantages = self._vantages_in(guess.planned.files, rows.cast(EVENTS))
             settings = self._settings_of(vantages, guess.planned.files)
-            lanes = self._lanes(guess.planned.total_bytes)
             self._show_kept(session, kept)
-            rows = self._replay_on_spark(session, lambda: kept.events, settings, lanes)
+            size = guess.planned.total_bytes
+            rows = self._replay_on_spark(session, lambda: kept.events, settings, size)
             self._note_spark(session, rows)
         with self._all_was_read() as ended:
             results = held(rows)
@@ -265,14 +265,14 @@ class _Job:
         vantages = self._vantages_in(kept.files, kept.events)
         settings = self._settings_of(vantages, kept.files)
         path = str(Path(self._planning.inputs[0].path).absolute())
-        lanes = self._lanes(kept.events.nbytes)
+        size = kept.events.nbytes
         with self._session(()) as session:
-            ready(session, [Asked(path)], self._progress)
+            self._follow(ready(session, [Asked(path)], self._progress))
 
             def rows() -> "DataFrame":
                 return session.spark.read.schema(job.ddl(EVENTS)).parquet(path)
 
-            results = self._replay_on_spark(session, rows, settings, lanes)
+            results = self._replay_on_spark(session, rows, settings, size)
             self._note_spark(session, results)
         return self._report(kept.files, held(results), vantages, settings)
 
@@ -400,6 +400,7 @@ class _Job:
         self, session: Session, guess: _Guess, act: Callable[["DataFrame"], pa.Table]
     ) -> pa.Table:
         """What ``act`` makes of the job's events (pipeline/README.md 2)."""
+        self._grow(session)
         planned = guess.planned
         self._before = None
         self._run.planned, self._run.runs = planned, self._run.runs + 1
@@ -422,8 +423,11 @@ class _Job:
         session: Session,
         rows: Callable[[], "DataFrame"],
         settings: ReplaySettings,
-        lanes: int,
+        size: int,
     ) -> pa.Table:
+        """The results of events of so many bytes."""
+        self._grow(session)
+        lanes = self._lanes(size)
         self._progress.begin(REPLAYING, lanes)
         return run_watched(
             session,
@@ -449,13 +453,26 @@ class _Job:
     def _as_executors_are(self, session: Session, guess: _Guess) -> _Guess:
         """The plan for those who came; before they do, nobody knows how many will."""
         files = {p.path: Asked(p.path, p.size_bytes, p.mtime_ns) for p in guess.planned.pieces}
-        executors = ready(session, files.values(), self._progress)
-        self._run.executors = None if executors is None else executors.number
-        if executors is None or executors.cores == self._planning.cores:
+        if not self._follow(ready(session, files.values(), self._progress)):
             return guess
+        return replace(guess, planned=self._planning.planned_for(cut=True))
+
+    def _grow(self, session: Session) -> None:
+        """Have jobs that follow use the executors that came since the last one."""
+        now = there(session)
+        if now is not None and now.cores > self._planning.cores and self._follow(now):
+            self._progress.note(f"{now.line} by now; what follows is planned for them")
+
+    def _follow(self, executors: Executors | None) -> bool:
+        """Plan for those who are there; whether that is otherwise than before."""
+        if executors is None:
+            return False
+        self._run.executors = executors.number
+        if executors.cores == self._planning.cores:
+            return False
         self._where = f" on {executors.line}"
         self._planning.cores = executors.cores
-        return replace(guess, planned=self._planning.planned_for(cut=True))
+        return True
 
     def _vantages_in(self, files: Files, rows: pa.Table) -> tuple[Vantage, ...]:
         """Where captures were taken, by events or results of all of them."""

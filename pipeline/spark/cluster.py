@@ -234,13 +234,9 @@ class _Questioned:
         """Who is there, and what all said until now: more may come while some are asked."""
         scala = self._context._jsc.sc()
         while True:
-            there = {
-                found.id(): (found.hostPort().rpartition(":")[0], found.totalCores())
-                for found in _each(scala.statusStore().executorList(True))
-                if found.id() != "driver"
-            }
+            there = _registered(scala)
             if self._asked.issuperset(there):
-                return Executors(len(there), sum(cores for _, cores in there.values())), self._told
+                return _counted(there), self._told
             late = {number: there[number] for number in there.keys() - self._asked}
             self._told += answers_in(self._lines(scala, late))
             self._asked.update(late)
@@ -289,6 +285,28 @@ def answers_in(lines: Iterable[str]) -> list[Told]:
 def _ended(status: int, said: str) -> Answer:
     lacking = {"memory": NO_MEMORY} if has_no_memory(said) else {}
     return Answer("", lacking, {}, {}, (status, said[:200]))
+
+
+def there(session: Session) -> Executors | None:
+    """Who runs jobs by now; null where nobody can tell: of a local Spark, and of Connect."""
+    if not session.place.local and session.place.remote is None:
+        with contextlib.suppress(Exception):  # it ends, which its next job says
+            context: Any = session.spark.sparkContext
+            return _counted(_registered(context._jsc.sc()))
+    return None
+
+
+def _registered(scala: Any) -> dict[str, tuple[str, int]]:
+    """Host and cores of each executor that is there, by its number."""
+    return {
+        found.id(): (found.hostPort().rpartition(":")[0], found.totalCores())
+        for found in _each(scala.statusStore().executorList(True))
+        if found.id() != "driver"
+    }
+
+
+def _counted(some: Mapping[str, tuple[str, int]]) -> Executors:
+    return Executors(len(some), sum(cores for _, cores in some.values()))
 
 
 def _each(sequence: Any) -> Iterator[Any]:

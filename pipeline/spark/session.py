@@ -158,8 +158,11 @@ class Session:
         if session is None:
             knock_at_master(self.place.master or "")
             runtime = java.find_java()
+            given = dict(self.place.settings)
+            if not self.place.local:  # what YARN and Kubernetes need besides, spark-submit adds
+                given["spark.master"] = self.place.master or ""
             with interrupts.held_back():
-                self.jvm = java.launch(runtime, dict(self.place.settings))
+                self.jvm = java.launch(runtime, given)
             session = self._attached(self.jvm)
         if not self.place.local:
             self._ship(session.sparkContext.addPyFile)

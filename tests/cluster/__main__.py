@@ -39,6 +39,7 @@ CASES: Final[dict[str, Callable[[Bench], str]]] = {
     "environment": good.environment,
     "recipes": good.recipes,
     "connect": good.over_connect,
+    "kubernetes": good.on_kubernetes,
     "out-of-memory": bad.out_of_memory,
     "no-master": bad.no_master,
     "s3": good.s3,

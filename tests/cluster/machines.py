@@ -24,8 +24,10 @@ import pyarrow
 from seqaudit.pipeline.spark import java
 
 ROOT: Final = Path(__file__).parents[2]
-BRIDGE: Final = "seqaudit0"
-NETWORK: Final = "10.213.77"
+#: Of several clusters on one machine each has a number.
+NUMBER: Final = next(n for n in range(99) if not Path(f"/sys/class/net/seqaudit{n}").exists())
+BRIDGE: Final = f"seqaudit{NUMBER}"
+NETWORK: Final = f"10.213.{77 + NUMBER}"
 DRIVER: Final = f"{NETWORK}.1"
 MASTER_PORT: Final = 7077
 
@@ -63,12 +65,13 @@ class Machine:
         self._processes: list[subprocess.Popen[bytes]] = []
         for inside in ("captures", "local", "work", "empty"):
             (self.folder / inside).mkdir(parents=True, exist_ok=True)
-        self.link = f"sq{number}"
-        run("ip", "netns", "add", self.name)
+        self.space = f"{BRIDGE}-{name}"
+        self.link = f"sq{NUMBER}-{number}"
+        run("ip", "netns", "add", self.space)
         run("ip", "link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns",
-            self.name)  # fmt: skip
+            self.space)  # fmt: skip
         run("ip", "link", "set", self.link, "master", BRIDGE, "up")
-        inside_it = ("ip", "-n", self.name)
+        inside_it = ("ip", "-n", self.space)
         run(*inside_it, "addr", "add", f"{self.address}/24", "dev", "eth0")
         run(*inside_it, "link", "set", "eth0", "up")
         run(*inside_it, "link", "set", "lo", "up")
@@ -78,7 +81,7 @@ class Machine:
         mounts = [f"mount --bind {self.folder}/empty {ROOT}/{hidden}" for hidden in HIDDEN]
         mounts.append(f"mount --bind {self.captures} {self._seen}")
         script = " && ".join([*mounts, f"hostname {self.name}", 'exec "$@"'])
-        words = ["ip", "netns", "exec", self.name, "unshare", "--uts", "--mount", "sh", "-c",
+        words = ["ip", "netns", "exec", self.space, "unshare", "--uts", "--mount", "sh", "-c",
                  script, "sh"]  # fmt: skip
         with (self.folder / "log").open("ab") as log:
             process = subprocess.Popen(
@@ -134,7 +137,7 @@ class Machine:
 
     def _pids(self) -> list[int]:
         told = subprocess.run(
-            ["ip", "netns", "pids", self.name], capture_output=True, text=True, check=False
+            ["ip", "netns", "pids", self.space], capture_output=True, text=True, check=False
         )
         return [int(pid) for pid in told.stdout.split()]
 
@@ -174,7 +177,7 @@ class Machine:
 
     def close(self) -> None:
         self.kill()
-        subprocess.run(["ip", "netns", "del", self.name], check=False, capture_output=True)
+        subprocess.run(["ip", "netns", "del", self.space], check=False, capture_output=True)
         subprocess.run(["ip", "link", "del", self.link], check=False, capture_output=True)
 
 
@@ -219,7 +222,7 @@ class Cluster:
             run("ip", "link", "add", BRIDGE, "type", "bridge")
             run("ip", "addr", "add", f"{DRIVER}/24", "dev", BRIDGE)
             run("ip", "link", "set", BRIDGE, "up")
-            self._start("master", 10, "master.Master", "--port", str(MASTER_PORT))
+            self._start("master", "master.Master", "--port", str(MASTER_PORT))
             until_listening(self.machines[0].address, MASTER_PORT)
         except BaseException:
             self.close()
@@ -233,9 +236,14 @@ class Cluster:
     def master(self) -> str:
         return f"spark://{self.machines[0].address}:{MASTER_PORT}"
 
-    def _start(self, name: str, number: int, kind: str, *more: str) -> Machine:
-        machine = Machine(self.folder, name, number, self.captures)
+    def machine(self, name: str) -> Machine:
+        """One more, on which nothing runs."""
+        machine = Machine(self.folder, name, 10 + len(self.machines), self.captures)
         self.machines.append(machine)
+        return machine
+
+    def _start(self, name: str, kind: str, *more: str) -> Machine:
+        machine = self.machine(name)
         command = [
             *(str(java.find_java().program), "-Xmx256m", *java.MODULE_OPTIONS),
             *("-cp", str(java.spark_home() / "jars" / "*"), f"org.apache.spark.deploy.{kind}"),
@@ -252,10 +260,9 @@ class Cluster:
 
     def worker(self, name: str, *, cores: int = 1, memory: str = "1g") -> Machine:
         """One more machine; it registers when it is up."""
-        number = 11 + len(self.workers)
         kept = ("--cores", str(cores), "--memory", memory)
         where = ("--work-dir", str(self.folder / name / "work"), self.master)
-        machine = self._start(name, number, "worker.Worker", *kept, *where)
+        machine = self._start(name, "worker.Worker", *kept, *where)
         self.workers.append(machine)
         return machine
 

@@ -13,6 +13,10 @@ from typing import Any, Final
 import numpy
 import pytest
 
+from seqaudit.pipeline import audit as run
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.progress import Silent
 from seqaudit.pipeline.spark import cluster, progress, worker_look
 from seqaudit.pipeline.spark.cluster import Executors, Told, one_of_each_folder, problem_of
@@ -321,3 +325,28 @@ def test_what_spark_says_of_its_end_is_put_in_words(text: str, start: str) -> No
     assert len(told.splitlines()) == 1
     if "memory" in start:
         assert told.endswith("or take --engine direct, which needs less")
+
+
+def test_the_plan_follows_the_executors_and_grows_with_them_and_says_so(
+    fixtures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a Spark of which every job sees more."""
+    notes: list[str] = []
+    watch = Silent()
+    monkeypatch.setattr(watch, "note", notes.append, raising=False)
+    capture = CaptureInput(str(fixtures / "jgroups" / "n4-loss-1" / "C.pcap"))
+    options = Options(engine="spark", place=Place(master="spark://h:1"))
+    session: Any = None
+    seen = iter([Executors(1, 2), Executors(1, 1), Executors(3, 6), None])
+    monkeypatch.setattr(run, "ready", lambda *_: Executors(1, 2))
+    monkeypatch.setattr(run, "there", lambda _: next(seen))
+    work = run._Job([capture], options, watch)
+    guess = work._as_executors_are(session, run._Guess(work._planning.plan()))
+    assert guess.planned.shares.cores == 2
+    lanes = []
+    for _ in range(4):
+        work._grow(session)
+        lanes.append(work._lanes(1 << 40))
+    assert lanes == [4, 4, 12, 12]
+    assert notes == ["3 executors with 6 cores by now; what follows is planned for them"]
+    assert (work._run.executors, work._where) == (3, " on 3 executors with 6 cores")

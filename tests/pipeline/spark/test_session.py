@@ -17,7 +17,7 @@ from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
-from seqaudit.pipeline.spark import session
+from seqaudit.pipeline.spark import java, session
 from seqaudit.pipeline.spark.knock import SessionError
 from seqaudit.pipeline.spark.session import Session, in_the_clear, shared
 
@@ -31,7 +31,7 @@ from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.processes import runs
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.spark import session
+from seqaudit.pipeline.spark import java, session
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.spark.session import SessionError, shared
 
@@ -218,3 +218,29 @@ def test_results_have_no_limit_but_that_of_an_operator(
     assert limit not in made._settings(jvm)
     made.place = Place(master="spark://h:1", settings=((limit, "3g"),))
     assert made._settings(jvm)[limit] == "3g"
+
+
+@pytest.mark.parametrize(
+    ("master", "told"), [("yarn", "yarn"), ("k8s://http://h:1", "k8s://http://h:1"), (None, None)]
+)
+def test_spark_submit_knows_the_master_for_what_it_adds(
+    master: str | None, told: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """YARN gets PySpark itself along only so."""
+    given: dict[str, str] = {}
+
+    class StartedError(Exception):
+        pass
+
+    def launch(_: object, settings: dict[str, str]) -> None:
+        given.update(settings)
+        raise StartedError
+
+    monkeypatch.setattr(session, "_theirs", lambda _: None)
+    monkeypatch.setattr(session, "knock_at_master", lambda _: None)
+    monkeypatch.setattr(java, "find_java", lambda: None)
+    monkeypatch.setattr(java, "launch", launch)
+    with pytest.raises(StartedError):
+        Session(Place(master=master, settings=(("spark.kerberos.keytab", "/k"),)))
+    assert given.pop("spark.master", None) == told
+    assert given == {"spark.kerberos.keytab": "/k"}
