@@ -31,6 +31,7 @@ BY_SEQNO: Final = "a higher seqno"
 BY_HIGHEST: Final = "HIGHEST_SEQNO"
 BY_REQUEST: Final = "this member's own request"
 BY_ACK: Final = "this member's own ACK"
+BY_MERGE: Final = "a merge digest"
 
 
 class Mark(NamedTuple):

@@ -5,6 +5,7 @@ to be missing from them.
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,13 +72,13 @@ def test_as_much_is_delivered_as_the_application_was_given(name: str, file: str)
 @pytest.mark.parametrize("file", ["A.pcap.zst", "B.pcap.zst", "C.pcap.zst"])
 def test_what_a_merge_skipped_is_what_the_application_missed(file: str) -> None:
     truth, report = replayed("merge-nakack2", file)
-    skipped = {
-        named(truth, finding["stream"].partition("|")[2]): sum(
-            last - first + 1 for first, last in finding["seqnos"]
-        )
-        for finding in report["findings"]
-        if finding["rule"] == "MC021"
-    }
+    skipped, never_came = {}, {}
+    for finding in report["findings"]:
+        if finding["rule"] == "MC021":
+            by = named(truth, finding["stream"].partition("|")[2])
+            skipped[by] = sum(last - first + 1 for first, last in finding["seqnos"])
+            came = re.search(r"(\d+) of them in this capture", finding["text"])
+            never_came[by] = skipped[by] - (int(came[1]) if came else 0)
     missed = {
         way[0]: truth["applications"][way[0]]["sent"][way] - given["count"]
         for way, given in truth["applications"][file[0]]["got"].items()
@@ -85,3 +86,10 @@ def test_what_a_merge_skipped_is_what_the_application_missed(file: str) -> None:
     }
     assert missed and skipped.keys() == missed.keys()
     assert all(missed[by] <= skipped[by] <= missed[by] + OWN for by in missed)
+    lost = {
+        named(truth, stream["sender"]): stream["unrecovered"]
+        for stream in report["streams"]
+        if stream["conn_id"] is None and stream["unrecovered"]
+    }
+    assert lost == never_came
+    assert report["totals"]["unrecovered"] == sum(never_came.values())

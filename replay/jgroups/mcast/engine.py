@@ -388,14 +388,15 @@ class McastEngine:
                 continue
             if stream.sender not in view.members:
                 receiver.end(mark, "its sender left the view", member_gone=False)  # R15, W3
-            elif receiver.ended is not None:  # it is back: no window, so R17, or R16 without digest
-                receiver.begin_again(
-                    int(digest[stream.sender][0]) if stream.sender in digest else 0,
-                    merged=bool(detail.get("merge")),
-                )
+                continue
+            back = receiver.ended is not None
+            low = int(digest[stream.sender][0]) if stream.sender in digest else None
+            if detail.get("merge") and low is not None:
+                receiver.merge(low, mark, stream.ever)
+            elif back:  # no window, so R17, or R16 without digest
+                receiver.begin_again(low or 0)
+            if back:
                 self._came_meanwhile(stream, receiver)
-            elif detail.get("merge") and stream.sender in digest:
-                receiver.merge(int(digest[stream.sender][0]), mark)
         before = set(current.members) if current is not None else None
         for member in view.members:
             if member in digest:

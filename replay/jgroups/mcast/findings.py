@@ -21,7 +21,7 @@ from seqaudit.replay.jgroups.mcast.summary import capacity_of, outside, role_of,
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import BY_HIGHEST, Gap, Outcome
-from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.sequence.ranges import RangeSet, total
 
 
 def results(engine: McastEngine, capture: int, end_ns: int) -> list[Result]:
@@ -98,13 +98,15 @@ class _Reporter(WindowReporter[Stream]):
         gaps = receiver.gaps_by_seqno()
         yield from self.repaired(stream, "MC001", receiver)
         yield from self._lost(stream, receiver, with_part(gaps, Outcome.UNRECOVERED))
-        if receiver.skipped:
-            yield self.make(
-                stream, "MC021", LIKELY,
-                "A merge digest moved the window for {sender_member} past {count:message} that "
-                "were never delivered here.",
-                seqnos=list(receiver.skipped), facts={"count": receiver.skipped.total()},
-            )  # fmt: skip
+        came = sum(total(stream.ever.within(*part)) for part in receiver.skipped.ranges)
+        yield from self.note(
+            stream, "MC021", receiver.skipped, LIKELY,
+            "A merge digest moved the window for {sender_member} past {count:message} that "
+            "{count|was|were} never delivered here"
+            + (", {came} of them in this capture." if came else "."),
+            "the view whose digest is above what had been delivered",
+            came=came,
+        )  # fmt: skip
         tail = [g for g in gaps if g.revealed_by == BY_HIGHEST and g.requested is not None]
         lacked, others = RangeSet(), RangeSet()
         for gap in tail:
@@ -130,7 +132,16 @@ class _Reporter(WindowReporter[Stream]):
         yield from self.missed_by_capture(stream, receiver, "MC014")
 
     def _lost(self, stream: Stream, receiver: ReceiverModel, gaps: list[Gap]) -> Iterator[Finding]:
-        """``gaps`` with messages that never came."""
+        """``gaps`` with messages that never came; what a merge skipped of them MC021 says."""
+        every = gaps
+        gaps = [
+            gap
+            for gap in every
+            if any(
+                receiver.skipped.ranges.missing(*part)
+                for part in gap.parts[Outcome.UNRECOVERED].ranges
+            )
+        ]
         if receiver.ended is None:
             recent = self.end_ns - TICKS_TO_LOSE * self.interval_ns
             lost = [gap for gap in gaps if gap.revealed.at_ns <= recent]
@@ -141,14 +152,14 @@ class _Reporter(WindowReporter[Stream]):
             if still_open:
                 requests = sum(gap.requests for gap in still_open)
                 yield from self.lost_or_open(stream, "MC002", "MC014", still_open, requests)
-        elif gaps and not receiver.skipped and receiver.ended[1] == "its sender left the view":
+        elif gaps and receiver.ended[1] == "its sender left the view":
             yield self.gap_finding(
                 stream, "MC019", gaps, parts_of(gaps, Outcome.UNRECOVERED),
                 "{sender_member} left the view while {count} of its messages were missing "
                 "here; they are never delivered.",
                 claim=LIKELY,
             )  # fmt: skip
-        endless = [gap for gap in gaps if gap.requests >= ENDLESS_REQUESTS]
+        endless = [gap for gap in every if gap.requests >= ENDLESS_REQUESTS]
         if endless:
             yield self.gap_finding(
                 stream, "MC015", endless, parts_of(endless, Outcome.UNRECOVERED),

@@ -38,6 +38,7 @@ from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import (
     BY_HIGHEST,
+    BY_MERGE,
     BY_REQUEST,
     BY_SEQNO,
     Arrival,
@@ -131,7 +132,7 @@ class ReceiverModel(Judged):
         self._last_id: int | None = None  # the newest of the datagrams so far
         self._id_at_level: int | None = None  # and before it said so
         self.ended: tuple[Mark, str] | None = None
-        self.skipped = RangeSet()  # by a merge digest
+        self.skipped = Note()  # by a merge digest
         self.waited = RangeSet()  # for the join or a view: it may have dropped them
         self._may_be_skipped = RangeSet()  # see ``_had``
         self._interval_given = interval_given
@@ -295,14 +296,27 @@ class ReceiverModel(Judged):
             had += super()._had(*part, mark, same=False)
         return had + super()._had(first, stop, mark, same=same)
 
-    def merge(self, low: int, mark: Mark) -> None:
-        """A merge digest: a window that is behind it is replaced, what is between skipped (R19)."""
-        if self.window.low >= low:
+    def merge(self, low: int, mark: Mark, captured: RangeSet) -> None:
+        """A merge digest: a window that is behind it, or was removed, is replaced; what is between
+        is skipped (R19). Of that is lost what is not in the capture: neither for the window nor
+        while its sender was out of the view.
+        """
+        if self.ended is None:
+            if self.window.low >= low:
+                return
+            self.end_unasked(mark.at_ns, only_long=True, dropped=self.outside_window.ranges)
+        for part in RangeSet(self.delivery.ranges).missing(self.window.low + 1, low + 1):
+            self.skipped.add(*part, mark)
+        for first, stop in captured.within(self.tracker.known_stop, low + 1):
+            self.tracker.reveal(first, mark, BY_MERGE)
+            self.tracker.known_stop = stop
+        self.tracker.reveal(low + 1, mark, BY_MERGE)
+        self._end_below(low + 1, Outcome.UNRECOVERED)
+        if self.ended is not None:
+            self.begin_again(low)
             return
-        self.tracker.reveal(low + 1, mark, "a merge digest")
-        for part in self._end_below(low + 1, Outcome.UNRECOVERED):
-            self.skipped.add(*part)
-        self.window.skip_to(low)
+        self.tracker.seen.remove(low + 1, self.tracker.known_stop)  # stored, and not in the new one
+        self.window = Window(low, self.window.capacity, document=self.window.document)
 
     def end(self, mark: Mark, why: str, *, member_gone: bool) -> None:
         """The window is removed: the sender has left, or this member has.
@@ -315,12 +329,8 @@ class ReceiverModel(Judged):
             self.finish(mark.at_ns, only_long=True)
             self.ended = (mark, why)
 
-    def begin_again(self, low: int, *, merged: bool = False) -> None:
-        """The sender is back in the view: a new window at ``low`` (R16, R17). With a merge's digest
-        what lies between the old window and the new one is skipped as by R19."""
-        if merged:
-            for part in RangeSet(self.delivery.ranges).missing(self.window.low + 1, low + 1):
-                self.skipped.add(*part)
+    def begin_again(self, low: int) -> None:
+        """The sender is back in the view: a new window at ``low`` (R16, R17)."""
         self._begin(low + 1)
         self._spoken_at = None
         self.start_known = True

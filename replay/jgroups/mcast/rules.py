@@ -168,7 +168,8 @@ MCAST: Final[tuple[Rule, ...]] = (
         "MC021", "skipped-by-merge",
         "A merge moved this member's window forward; the messages in between are never delivered.",
         "A MergeView's digest is above the seqno that this member had delivered, now or when the "
-        "sender left its view.",
+        "sender left its view. Those that did not come are lost and unrecovered; those that came, "
+        "before what they waited for or while their sender was out of the view, are not lost.",
         "The application must transfer state after a merge.",
         "jgroups.md 5.4 \"digest\""),
     warning(
