@@ -15,6 +15,9 @@ from typing import Final
 
 #: Words of ``Feed.stream`` that are no fields.
 PLACE_PARTS: Final = ("destination", "port", "source", "source_port")
+#: And of what a datagram came in: the innermost VLAN's tag, the number of the innermost tunnel that
+#: says one (VXLAN, GENEVE, GRE with a key); 0: none.
+NETWORK_PARTS: Final = ("vlan", "vni")
 
 #: The names of two lines that carry the same feed.
 LINE_NAMES: Final = ("A", "B")
@@ -352,7 +355,12 @@ class Feed:
     @property
     def key_fields(self) -> tuple[str, ...]:
         """The fields among the parts of a stream."""
-        return tuple(part for part in self.stream if part not in PLACE_PARTS)
+        return tuple(p for p in self.stream if p not in (*PLACE_PARTS, *NETWORK_PARTS))
+
+    @property
+    def network_parts(self) -> tuple[str, ...]:
+        """What a stream's datagrams came in, among its parts."""
+        return tuple(part for part in self.stream if part in NETWORK_PARTS)
 
     @property
     def has_repairs(self) -> bool:

@@ -47,6 +47,11 @@ class DecodeSettings:
         """That of one capture."""
         return self.chosen[capture] if self.chosen else EVERYTHING
 
+    @property
+    def kept_protocols(self) -> int:
+        """A bit for each IP protocol that carries a feed itself: what it tunnels is left in it."""
+        return sum({1 << feed.protocol for feed in self.feeds if 0 < feed.protocol < 64})
+
     def damaged_of(self, capture: int) -> frozenset[tuple[str, int]]:
         """Those of one capture."""
         return frozenset(

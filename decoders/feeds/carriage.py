@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from seqaudit.decoders.contract.feed_layout import PORTS, Feed, Framing, Is, Type
+from seqaudit.decoders.contract.feed_layout import (
+    NETWORK_PARTS,
+    PORTS,
+    Feed,
+    Framing,
+    Is,
+    Type,
+)
 from seqaudit.decoders.feeds.nodes import Node
 
 #: What carries feeds in other ways.
@@ -68,6 +75,7 @@ def _framed(feed: Feed, entries: dict[str, Node]) -> Feed:
         if key in entries:
             entries[key].fail("is beside framing, which is of TCP", "leave one out")
     _refuse(entries, said, ("lines", "servers", "recognise"), "makes no sense on TCP")
+    _refuse(entries, feed.stream, NETWORK_PARTS, "names what a connection's segments came in")
     if any(place.anywhere for place in feed.match):
         entries["match"].fail("is every connection", "name a port or an address")
     if "stream" not in entries:

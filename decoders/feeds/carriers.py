@@ -88,6 +88,7 @@ class _OverIp:
             ip_id=columns[k.IP_ID][rows],
             flags=columns[k.FLAGS][rows],
             barrier=np.zeros(len(rows), np.int64),
+            network=columns[k.NETWORK][rows],
             outcome=np.zeros(len(rows), np.int64),
         )
         batches = self.decoder.decode(datagrams)
@@ -146,6 +147,7 @@ class _OverEthernet:
             ip_id=np.full(len(rows), -1, np.int64),
             flags=group * int(Flag.MULTICAST) | cut.astype(np.int64) * int(Flag.CUT),
             barrier=np.zeros(len(rows), np.int64),
+            network=packets.columns[k.NETWORK][rows],
             outcome=np.zeros(len(rows), np.int64),
         )
         batches = self.decoder.decode(datagrams)

@@ -106,7 +106,7 @@ class FeedDecoder:
             datagrams.start, datagrams.stop, datagrams.length, datagrams.source,
             datagrams.destination, datagrams.source_port, datagrams.destination_port,
             datagrams.flags, datagrams.ip_id, datagrams.at_ns, datagrams.frame, datagrams.barrier,
-            datagrams.outcome, memory,
+            datagrams.networks, datagrams.outcome, memory,
         ]  # fmt: skip
         arguments = [argument(column, compile_it=compile_it) for column in columns]
         data = data_argument(datagrams.data, compile_it=compile_it)
@@ -334,6 +334,7 @@ class FeedDecoder:
         for field, size in parts:
             fields.append(f"{field.name}={key_text(field, words[cursor : cursor + size])}")
             cursor += size
+        fields += [f"{part}={words[cursor + at]}" for at, part in enumerate(feed.network_parts)]
         said = ",".join(fields)
         if words[k.IDENT] & 0xFF == 2:  # requests and repairs, whose place is a server's
             return f"feed|{feed.name}|{said}", f"{feed.name}|{said}|"

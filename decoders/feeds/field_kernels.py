@@ -296,6 +296,9 @@ def read_key(data, at, f, m):
                 word = word << 8 | u8(data, offset + o)
             m[k] = word
             k = k + 1
+        elif sort == PIECE_NETWORK:
+            m[k] = m[H_NETWORK] >> (m[p + 1] & 63) & m[p + 2]
+            k = k + 1
         else:
             high, low = halves(data, at, m[p + 1], m)
             m[k] = high

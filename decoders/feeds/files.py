@@ -17,6 +17,7 @@ import yaml
 
 from seqaudit.decoders.contract.feed_layout import (
     LINE_NAMES,
+    NETWORK_PARTS,
     PLACE_PARTS,
     UNWRAPPED_BITS,
     After,
@@ -51,6 +52,7 @@ MOST_SIZES: Final = 256
 NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
 FIELD_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 MESSAGE_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+_PARTS: Final = (*PLACE_PARTS, *NETWORK_PARTS)
 _NUMBER_LIMIT: Final = (1 << 63) - 1
 _MOST_STEP: Final = 1 << 32
 
@@ -258,10 +260,10 @@ def _fields(node: Node, big_endian: bool) -> dict[str, Field]:
 
 
 def _field(name: str, node: Node, big_endian: bool) -> Field:
-    if not FIELD_NAME.fullmatch(name) or name in PLACE_PARTS:
+    if not FIELD_NAME.fullmatch(name) or name in _PARTS:
         node.fail(
             "is no name for a field",
-            f"names are small letters, digits and _, and none of {', '.join(PLACE_PARTS)}",
+            f"names are small letters, digits and _, and none of {', '.join(_PARTS)}",
         )
     keys = ("offset", "width", "byte_order", "mask", "shift", "type", "after", "of")
     entries = node.map(keys, "write such as {offset: 10, width: 8}")
@@ -378,7 +380,7 @@ def _number_field(node: Node, fields: dict[str, Field]) -> Field:
 
 def _stream(node: Node, fields: dict[str, Field]) -> tuple[str, ...]:
     advice = "write such as [destination, port, session]"
-    parts = [_known(each, fields, PLACE_PARTS) for each in node.list(advice)]
+    parts = [_known(each, fields, _PARTS) for each in node.list(advice)]
     if len(set(parts)) < len(parts):
         node.fail("names a part twice", "leave one out")
     if not parts:

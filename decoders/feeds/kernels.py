@@ -329,7 +329,10 @@ def same_bytes(data, at, s, f, m):
     word = s + KEY
     for _ in range(m[f + F_KEY_COUNT]):
         o = at + m[p + 1]
-        if m[p] == PIECE_FOUR:
+        if m[p] == PIECE_NETWORK:
+            if m[H_NETWORK] >> (m[p + 1] & 63) & m[p + 2] != m[word]:
+                return 0
+        elif m[p] == PIECE_FOUR:
             if u32be(data, o) != m[word]:
                 return 0
         elif m[p + 2] == 2:
@@ -345,8 +348,8 @@ def same_bytes(data, at, s, f, m):
     return 1
 
 
-def decode(data, count, starts, stops, lengths, sources, destinations, source_ports,
-           destination_ports, flags, ids, times, frames, barriers, outcomes, m):  # fmt: skip
+def decode(data, count, starts, stops, lengths, sources, destinations, from_ports,
+           to_ports, flags, ids, times, frames, barriers, networks, outcomes, m):  # fmt: skip
     """Datagrams from H_NEXT on into rows; see ``decoders.feeds.tables`` for ``m``.
 
     Returns:
@@ -369,9 +372,10 @@ def decode(data, count, starts, stops, lengths, sources, destinations, source_po
         at = starts[i]
         room = stops[i] - at
         length = lengths[i]
-        to = destinations[i] << 16 | destination_ports[i]
-        start = sources[i] << 16 | source_ports[i]
+        to = destinations[i] << 16 | to_ports[i]
+        start = sources[i] << 16 | from_ports[i]
         flag = flags[i]
+        m[H_NETWORK] = networks[i]
         unicast = 1 if flag & FLAG_MULTICAST == 0 else 0
         h = ((to ^ start * 40503) & 0x3FFFFFFFFF) * 0x9E3779
         c = CHANNELS + (h >> 24 & (CHANNEL_COUNT - 1)) * CHANNEL_WORDS
@@ -460,8 +464,7 @@ def decode(data, count, starts, stops, lengths, sources, destinations, source_po
         found = datagram(data, c, at, room, length, m)
         if found == FULL:
             break
-        if found != 0:
-            outcomes[i] = found
+        outcomes[i] = found
         i = i + 1
     m[H_NEXT] = i
     return (i,)

@@ -29,6 +29,7 @@ from seqaudit.decoders.contract.feed_layout import (
 from seqaudit.decoders.feeds import words as k
 from seqaudit.decoders.feeds.ends import is_ethernet
 from seqaudit.decoders.kernels.loader import Int64s, memory
+from seqaudit.decoders.network.packet_words import KEY_NUMBER, VLAN_BITS
 
 #: Rows of one round; streams, and samples of one round, that are held at most.
 ROWS: Final = 16_384
@@ -37,6 +38,10 @@ SAMPLES: Final = 65_536
 SORTS: Final = tuple(Is)
 _SAYS: Final = tuple(Says)
 _HALF: Final = 1 << 32
+#: Of a network's key: bits below the part, and the part's own.
+_NETWORK_BITS: Final = {
+    "vlan": (0, (1 << VLAN_BITS) - 1), "vni": (KEY_NUMBER, (1 << 32) - 1),
+}  # fmt: skip
 
 
 class Tables:
@@ -267,11 +272,14 @@ class Tables:
                 size = min(4, field.width - at)
                 sort = k.PIECE_FOUR if size == 4 else k.PIECE_BYTES
                 words += [sort, field.offset + at, size]
+        for part in feed.network_parts:
+            words += [k.PIECE_NETWORK, *_NETWORK_BITS[part]]
         return self._put(words), len(words) // k.PIECE_WORDS
 
     @staticmethod
     def _key_words(feed: Feed) -> int:
-        return sum(key_words(feed.field(name)) for name in feed.key_fields)
+        fields = sum(key_words(feed.field(name)) for name in feed.key_fields)
+        return fields + len(feed.network_parts)
 
     # --- where feeds are ---
 

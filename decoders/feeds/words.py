@@ -106,6 +106,7 @@ H_TO = 53
 H_START = 54
 H_FLAG = 55
 H_TOLD = 56  # 1: a unit of it is in a row
+H_NETWORK = 57  # what it came in, as packet_kernels has it
 HEAD = 64
 
 HOSTS = 65536  # as packet_kernels
@@ -261,6 +262,7 @@ PIECE_WORDS = 3
 PIECE_FOUR = 0  # four bytes at an offset
 PIECE_BYTES = 1  # one to three
 PIECE_VALUE = 2  # a masked field: two words
+PIECE_NETWORK = 3  # bits of H_NETWORK: how many are below them, and which are left
 
 LOG_WORDS = 4  # run, seqno, time, stamp
 ROOM = 4  # rows, and samples, that one datagram may need

@@ -283,14 +283,17 @@ def _number(text: bytes) -> int:
 class OfNetworks:
     """Records of the networks of which a capture is.
 
+    Args:
+        kept: as of ``PacketReader``.
+
     Attributes:
         numbered: records that came, of whatever network.
     """
 
-    def __init__(self, chosen: Chosen, *, compile_it: bool) -> None:
+    def __init__(self, chosen: Chosen, *, compile_it: bool, kept: int = 0) -> None:
         self._chosen = chosen
         self._numbered = any(network >> k.KEY_KIND for network in chosen.networks)
-        self._reader = PacketReader(0, 0, compile_it=compile_it)
+        self._reader = PacketReader(0, 0, compile_it=compile_it, kept=kept)
         self.numbered = 0
 
     def of(self, chunks: Iterable[Records]) -> Iterator[Records]:

@@ -110,12 +110,13 @@ def behind_link(data, link, status, looked, start, stop):
     return kind, at, packet_type
 
 
-def innermost(data, key, kind, at, stop, wire_stop):
+def innermost(data, key, kind, at, stop, wire_stop, kept):
     """The packet in all tunnels: (NETWORK_*, its offset, where its captured bytes end, the seven of
     ``ipv4``, the tunnel that it is in, that tunnel's network, ``network_key``, of the link's).
 
     Addresses, ports and times to live are those of the packet that a tunnel carries. What is no
-    sound packet, as far as its headers go, is left in its tunnel.
+    sound packet, as far as its headers go, is left in its tunnel, and so is what comes in one of
+    the protocols ``kept``.
     """
     state = NOT_IP
     protocol = -1
@@ -132,6 +133,8 @@ def innermost(data, key, kind, at, stop, wire_stop):
         state, protocol, transport, end, ip_id, ttl, fragment = ipv6(data, at, stop, wire_stop)
     if state == NOT_UDP and may_carry(protocol) == 1:
         for _ in range(MAX_TUNNELS):
+            if kept >> (protocol & 63) & 1 == 1:
+                break
             limit = end if end < stop else stop
             found, inner_kind, inner = inside(data, protocol, transport, limit, end)
             if found == 0:
@@ -326,7 +329,7 @@ def packet(
     key = vlans_of_link(data, link, start, stop)
     (
         kind, at, stop, state, protocol, transport, end, ip_id, ttl, fragment, tunnel, number, key
-    ) = innermost(data, key, kind, at, stop, wire_stop)  # fmt: skip
+    ) = innermost(data, key, kind, at, stop, wire_stop, work[KEPT])  # fmt: skip
     state = unread(kind, state, 1 if wire_stop > stop else 0)
     state, source_port, destination_port, checksum, transport, end = transported(
         data, kind, state, protocol, transport, stop, end

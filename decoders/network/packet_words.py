@@ -152,6 +152,7 @@ RING_COUNT = 2
 RING_TAIL = 3  # all entries of the window have this number or a higher one
 ODD_ROWS = 4  # 1: of some row a field is not as in PREPARED
 NETWORKED = 5  # 1: some row is of a network of a number of its own
+KEPT = 6  # a bit for each IP protocol that is no tunnel, as a feed has its packets
 WAITING = 8  # rows of the newest entries
 WAITING_MOST = 16
 HOST_SLOTS = WAITING + WAITING_MOST

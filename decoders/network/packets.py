@@ -102,6 +102,12 @@ class Datagrams:
     barrier: Int64s  # 1: a frame for the second stage; no datagram, but every open run ends here
     # (2, of messages of a stream only: every open run ends before this one)
     outcome: Int64s  # Outcome, written by the decoder that claims the datagram
+    network: Int64s | None = None  # what it came in (packet_words); null: of none no number is
+
+    @property
+    def networks(self) -> Int64s:
+        """``network`` of each."""
+        return np.zeros(self.count, np.int64) if self.network is None else self.network
 
     @classmethod
     def of_one(cls, data: bytes, length: int, *, compile_it: bool) -> Datagrams:
@@ -119,9 +125,11 @@ class Datagrams:
     def take(self, rows: Int64s) -> Datagrams:
         """Only some rows, copied; ``outcome`` of the result has to be written back."""
         columns = {name: getattr(self, name)[rows] for name in COLUMNS}
+        network = None if self.network is None else self.network[rows]
         return Datagrams(
-            self.data, self.compile_it, self.capture, self.split, self.hosts, **columns
-        )
+            self.data, self.compile_it, self.capture, self.split, self.hosts, **columns,
+            network=network,
+        )  # fmt: skip
 
 
 COLUMNS: Final = (
@@ -256,15 +264,17 @@ class PacketReader:
     Args:
         capture, split: of the piece, for ``Datagrams``.
         compile_it: which form of the kernels.
+        kept: bits of the IP protocols that are left as they are, tunnels or not.
     """
 
-    def __init__(self, capture: int, split: int, *, compile_it: bool) -> None:
+    def __init__(self, capture: int, split: int, *, compile_it: bool, kept: int = 0) -> None:
         self._capture = capture
         self._split = split
         self._compile_it = compile_it
         self._kernel = kernels.kernel("network.packet_kernels", compile_it=compile_it)
         self._work = kernels.memory(k.WORK_SIZE)
         self._work[k.RING_TAIL] = 1
+        self._work[k.KEPT] = kept
         self._out = np.zeros(0, np.int64)
         self._rows = self._room = 0
         self._no_l3 = self._nothing = self._all = np.zeros(0, np.int64)
@@ -430,6 +440,7 @@ class PacketReader:
             flags=columns[k.FLAGS][rows] & k.EVENT_FLAGS,
             barrier=barrier,
             outcome=np.zeros(len(barrier), np.int64),
+            network=columns[k.NETWORK][rows] if self._work[k.NETWORKED] else None,
         )
 
     def _network_offsets(self, records: Records, link: int | None) -> Int64s:

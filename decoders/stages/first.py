@@ -69,7 +69,9 @@ def decode_piece(
         stream=stream,
     )
     checksums = Checksums(settings.damaged_of(piece.capture))
-    packet_reader = PacketReader(piece.capture, piece.split, compile_it=compile_it)
+    packet_reader = PacketReader(
+        piece.capture, piece.split, compile_it=compile_it, kept=settings.kept_protocols
+    )
     dispatcher = Dispatcher(settings)
     account = Account(piece.capture, piece.split, dispatcher.systems)
     streams = _Streams(piece, settings, account, compile_it=compile_it)
@@ -78,9 +80,9 @@ def decode_piece(
     carried = CarriedFeeds(settings, account)
     seen, chosen = NetworksSeen(), None
     if (networks := settings.chosen_of(piece.capture)).networks:
-        chosen = OfNetworks(networks, compile_it=compile_it)
+        chosen = OfNetworks(networks, compile_it=compile_it, kept=settings.kept_protocols)
     chunks = reader if chosen is None else chosen.of(reader)
-    near = partial(_neighbours, networks=networks, compile_it=compile_it)
+    near = partial(_neighbours, networks=networks, settings=settings, compile_it=compile_it)
     before = near(piece.before, at=-sum(p.size_bytes for p in piece.before))
     if overlaps:
         behind = near(piece.behind, at=piece.size_bytes)
@@ -127,11 +129,18 @@ def decode_piece(
 
 
 def _neighbours(
-    pieces: Sequence[Piece], *, at: int, networks: Chosen, compile_it: bool
+    pieces: Sequence[Piece],
+    *,
+    at: int,
+    networks: Chosen,
+    settings: DecodeSettings,
+    compile_it: bool,
 ) -> Iterator[Records]:
     """The packets of files before or behind a piece, the first of which begins ``at`` so many
     bytes from its own: a datagram that came twice may have come first there."""
-    of_networks = OfNetworks(networks, compile_it=compile_it) if networks.networks else None
+    of_networks = None
+    if networks.networks:
+        of_networks = OfNetworks(networks, compile_it=compile_it, kept=settings.kept_protocols)
     for piece in pieces:
         with contextlib.suppress(CaptureError):  # its own account says what is wrong with it
             records = Reader(piece, compile_it)

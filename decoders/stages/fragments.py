@@ -364,7 +364,8 @@ class Assembler:
         compile_it = self._compile_it
         if compile_it is None:
             compile_it = self._seen_bytes // 100 >= COMPILE_FROM_RECORDS
-        reader = PacketReader(capture, split, compile_it=compile_it)
+        kept = self._settings.kept_protocols
+        reader = PacketReader(capture, split, compile_it=compile_it, kept=kept)
         chosen = self._settings.chosen_of(capture)
         for found in reader.read(_records(wholes)):
             packets = found if checksums is None else checksums.judged(reader, found)
@@ -442,6 +443,8 @@ def _apart(packets: Packets, wholes: list[Whole]) -> Datagrams:
     datagrams.at_ns = np.array([whole.at_ns for whole in kept], np.int64)
     duplicate = np.array([whole.duplicate for whole in kept], np.bool_)
     datagrams.flags = datagrams.flags | np.where(duplicate, int(Flag.NETWORK_DUPLICATE), 0)
+    outer = np.array([whole.assembly.first.facts.get("network", 0) for whole in kept], np.int64)
+    datagrams.network = np.where(datagrams.networks, datagrams.networks, outer)
     twice = datagrams.take(np.repeat(np.arange(datagrams.count), 2))
     twice.barrier[1::2] = 1
     return twice

@@ -253,6 +253,10 @@ def esp() -> Case:
     return sent(lambda n: struct.pack(">II", 0xC0FFEE, n + 1) + bytes(60), 40)
 
 
+def gre() -> Case:
+    return sent(lambda n: struct.pack(">HHI", 0x1000, 0x0800, n) + bytes(40), 40)
+
+
 def esp_udp() -> Case:
     case = esp()
     case.datagrams.insert(5, bytes(4) + bytes(28))  # IKE
@@ -286,7 +290,7 @@ def sampled_values(modulus: int) -> Case:
 
 
 CASES: dict[str, Callable[[], Case]] = {
-    "avtp": avtp, "esp": esp, "esp-udp": esp_udp, "ptp-ethernet": ptp,
+    "avtp": avtp, "esp": esp, "esp-udp": esp_udp, "gre": gre, "ptp-ethernet": ptp,
     "cboe-pitch": pitch, "cme-mdp3": cme, "eurex-eobi": eobi, "ice-impact": impact,
     "mavlink1": mavlink1, "mavlink2": mavlink2, "miax-mach": mach, "moldudp64": moldudp64,
     "mpeg-ts": mpeg_ts, "netflow5": netflow5, "netflow9": netflow9, "ptp": ptp,
