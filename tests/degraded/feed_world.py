@@ -1,0 +1,205 @@
+"""Invented and shipped feeds, spoiled in every way: what is proven of them is so.
+
+``python -m tests.degraded.feed_world --seeds 1-10`` draws worlds of declared feeds (any layout,
+resets, repairs of a server, wraps, sessions, lines A and B) and the captures of the shipped ones,
+spoils them as ``tests.degraded`` does, and holds each proven finding against what was sent.
+"""
+
+import argparse
+import random
+import struct
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from seqaudit.decoders.feeds.files import load_feed, shipped
+from tests.degraded import auditing, claims
+from tests.degraded.captures import Capture, read
+from tests.degraded.ways import WAYS, Subject, Way, text_of
+from tests.pipeline import test_feed_kinds as kinds
+from tests.pipeline import test_shipped_feeds as shipped_feeds
+from tests.pipeline.feed_worlds import draw_rates, draw_world, pcap_bytes
+
+#: Bytes of Ethernet and of IPv4 without options.
+_ETHERNET, _IP = 14, 20
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What was sent.
+
+    Attributes:
+        feed: as --feed has it.
+        lines: as --lines has it; empty: there are none.
+        resets: by stream how often it began anew as it said; null: nobody counted.
+        twice: whether the network made copies.
+    """
+
+    name: str
+    capture: Capture
+    feed: str
+    lines: str = ""
+    resets: dict[str, int] | None = None
+    twice: bool = False
+
+    def refuted(self, found: claims.Finding) -> str | None:
+        """Why a proven finding is not so; null: it is."""
+        if found.rule == "FD009":
+            said = 1 if self.resets is None else self.resets.get(found.stream, 0)
+            return None if (found.count or 1) <= said else f"it began anew {said} times"
+        if found.rule == "FD005":
+            return None if self.twice else "the network made no copies"
+        return _NEVER.get(found.rule, "nothing of the kind was sent")
+
+
+#: Rules of which nothing that is sent makes a proven one, and why.
+_NEVER: Final = {
+    "FD012": "an end is the last",
+    "FD027": "counts are as many as there are",
+}
+
+
+def _read(folder: Path, content: bytes) -> Capture:
+    path = folder / "world.pcap"
+    path.write_bytes(content)
+    capture = read(path)
+    return capture.of([replace(one, data=_summed(one.data)) for one in capture.records])
+
+
+def _summed(frame: bytes) -> bytes:
+    """The same with a checksum of UDP, as senders make it: else damage would be in nobody's."""
+    if frame[12:14] != b"\x08\x00" or frame[23] != 17 or struct.unpack_from(">H", frame, 20)[0]:
+        return frame
+    data = bytearray(frame)
+    at = _ETHERNET + _IP
+    data[at + 6 : at + 8] = bytes(2)
+    stop = at + struct.unpack_from(">H", data, at + 4)[0]
+    pseudo = data[26:34] + struct.pack(">HH", 17, stop - at) + data[at:stop]
+    pseudo += bytes(len(pseudo) % 2)
+    total = sum(struct.unpack(f">{len(pseudo) // 2}H", pseudo))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    struct.pack_into(">H", data, at + 6, ~total & 0xFFFF or 0xFFFF)
+    return bytes(data)
+
+
+def invented(seed: int, folder: Path) -> Sent:
+    """A world with a layout of its own."""
+    world = draw_world(seed, size=120)
+    feed = folder / f"world-{seed}.yaml"
+    feed.write_text(world.feed, encoding="utf-8")
+    resets = {name: book.figures["resets"] for name, book in world.books.items()}
+    twice = any(book.figures["copies"] for book in world.books.values())
+    capture = _read(folder, pcap_bytes(world.frames))
+    return Sent(f"world {seed}", capture, str(feed), resets=resets, twice=twice)
+
+
+def sessions(seed: int, folder: Path) -> Sent:
+    """MoldUDP64 with a server, two groups and two sessions."""
+    rates = replace(draw_rates(random.Random(seed), 64), late=0.0)
+    world = kinds.mold_world(seed, rates)
+    feed = "moldudp64@239.3.0.0/24:26400,server=10.0.0.2:6000"
+    return Sent(f"sessions {seed}", _read(folder, pcap_bytes(world.frames)), feed, twice=True)
+
+
+def two_lines(seed: int, folder: Path) -> Sent:
+    """MoldUDP64 on two lines."""
+    frames, _ = kinds.lines_world(seed)
+    lines = "A=239.5.0.1:26400,B=239.5.1.1:26400"
+    return Sent(f"lines {seed}", _read(folder, pcap_bytes(frames)), "moldudp64", lines)
+
+
+def shipped_one(name: str, folder: Path) -> Sent:
+    """The capture of a feed that comes with the tool."""
+    case = shipped_feeds.CASES[name]()
+    path = shipped_feeds.written(name, case.datagrams, folder / "m.pcap")
+    feed = load_feed(shipped()[name])
+    place = f"@{shipped_feeds.GROUP}" if feed.protocol else ""
+    if not (feed.match or feed.carrier):
+        place = f"@{shipped_feeds.GROUP}:{shipped_feeds.PORT}"
+    resets: dict[str, int] | None = None if "FD009" in case.rules else {}
+    return Sent(name, _read(folder, path.read_bytes()), f"{name}{place}", resets=resets)
+
+
+def every(seeds: Sequence[int], folder: Path) -> Iterator[Sent]:
+    """Worlds of some seeds, and every shipped feed."""
+    for seed in seeds:
+        yield invented(seed, folder)
+        yield sessions(seed, folder)
+        yield two_lines(seed, folder)
+    for name in shipped_feeds.CASES:
+        yield shipped_one(name, folder)
+
+
+@dataclass
+class Judged:
+    """Audits, what they prove of feeds, and (way, choice, what is wrong) of that."""
+
+    audits: int = 0
+    proven: Counter[str] = field(default_factory=Counter)
+    wrong: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+def spoiled(sent: Sent, ways: Sequence[Way], sample: int, folder: Path) -> Judged:
+    """One world in these ways."""
+    judged = Judged()
+    subject = Subject(sent.name, "world.pcap", "between", sent.capture)
+    given = ["--exit-zero", "--feed", sent.feed]
+    if sent.lines:
+        given += ["--lines", sent.lines]
+    for way in ways:
+        for choice in way.picked(subject, sample, 1):
+            made = way.spoil(subject, choice)
+            with tempfile.TemporaryDirectory(dir=folder) as name:
+                paths = []
+                for file, capture in made.files:
+                    path = Path(name) / file
+                    path.write_bytes(capture.written())
+                    paths.append(str(path))
+                one = ["--one-capture"] if made.one_capture else []
+                done = auditing.command([*given, *one, *paths])
+            judged.audits += 1
+            if done.crash is not None:
+                judged.wrong.append((way.name, text_of(choice), done.crash))
+                continue
+            stated = claims.STATED.get(way.name, ())
+            for found in claims.proven(claims.findings(done.report)):
+                if not found.rule.startswith("FD"):
+                    continue
+                judged.proven[found.rule] += 1
+                why = None if found.rule in stated else sent.refuted(found)
+                if why is not None:
+                    what = f"{found.rule} {found.text} ({why})"
+                    judged.wrong.append((way.name, text_of(choice), what))
+    return judged
+
+
+def main() -> int:
+    """Exit code 1 if anything is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", default="1-10", metavar="A-B")
+    parser.add_argument("--sample", type=int, default=2)
+    parser.add_argument("--way", action="append", metavar="NAME")
+    given = parser.parse_args()
+    first, _, last = given.seeds.partition("-")
+    ways = tuple(w for w in WAYS if (w.name in given.way if given.way else not w.only_named))
+    every_one = Judged()
+    with tempfile.TemporaryDirectory() as name:
+        for sent in every(range(int(first), int(last or first) + 1), Path(name)):
+            judged = spoiled(sent, ways, given.sample, Path(name))
+            every_one.audits += judged.audits
+            every_one.proven += judged.proven
+            every_one.wrong += judged.wrong
+            for way, choice, what in judged.wrong:
+                print(f"{sent.name}  {way}  {choice}: {what}", flush=True)
+    proven = ", ".join(f"{rule} {count}" for rule, count in sorted(every_one.proven.items()))
+    print(f"{every_one.audits} audits; proven: {proven}; not so: {len(every_one.wrong)}")
+    return int(bool(every_one.wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
