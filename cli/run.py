@@ -41,7 +41,7 @@ def audited(
     inputs, at, choice, rest = _what(given)
     options = replace(options_of(choice, at=at, **rest), look=look, measured=measured)
     with ShownProgress(choice.line, quiet=quiet) as progress:
-        return cast("Report", audit(inputs, options, progress))
+        return audit(inputs, options, progress)
 
 
 def decoded(given: Mapping[str, object]) -> "Decoded":
@@ -72,7 +72,7 @@ def audited_whole(
         if stopped.report is None:
             raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
         click.get_current_context().meta[STOPPED] = True
-        return cast("Report", stopped.report)
+        return stopped.report
 
 
 def _what(

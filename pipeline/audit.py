@@ -52,7 +52,7 @@ from seqaudit.pipeline.spark.session import Session, about
 from seqaudit.pipeline.spark.worker_look import Asked
 from seqaudit.pipeline.vantages import Vantages, members_of
 from seqaudit.replay.contract.parameters import GIVEN, ParameterError
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.report_rows import Problem, Report
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
 from seqaudit.replay.stages.parameters import parse_parameter
 
@@ -75,7 +75,7 @@ NO_WALL: Final = "SEQAUDIT_NO_WALL"
 
 def audit(
     inputs: Sequence[CaptureInput], options: Options, progress: Progress | None = None
-) -> Row:
+) -> Report:
     """The report (replay/README.md 5) of captures, or of one events file.
 
     Raises:
@@ -162,14 +162,14 @@ class _Job:
     def __exit__(self, *_: object) -> None:
         self._planning.stdin.close()
 
-    def audit(self) -> Row:
+    def audit(self) -> Report:
         if any(events_file.is_events_file(given.path) for given in self._planning.inputs):
             return self._audit_events()
         return self._audit_direct() if self._options.engine == "direct" else self._audit_spark()
 
     # --- the kinds of run ---
 
-    def _audit_direct(self) -> Row:
+    def _audit_direct(self) -> Report:
         try:
             guess, events = self._settled(_Guess(self._planning.plan()), self._decode_direct)
         except direct.DecodeStoppedError as stopped:
@@ -193,16 +193,16 @@ class _Job:
         problem = "not read to its end before the interruption"
         report["unjudged"] = [
             *(entry for entry in report["unjudged"] if entry["capture"] not in cut),
-            *(
-                {"capture": number, "path": path, "problem": f"{path}: {problem}"}
+            *[
+                Problem(capture=number, path=path, problem=f"{path}: {problem}")
                 for number, path in cut.items()
-            ),
+            ],
         ]
         done = f"{len(self._files) - len(cut)} of {len(self._files)} captures had been read"
         return StoppedError(f"interrupted; {done}, and this is what is known so far", report)
 
     @contextlib.contextmanager
-    def _all_was_read(self) -> Iterator[Callable[[Row], Row]]:
+    def _all_was_read(self) -> Iterator[Callable[[Report], Report]]:
         """Around what makes a report of all that was read: Ctrl-C does not throw that away, but the
         report is one of an interrupted run, whose code that of the command is."""
 
@@ -213,14 +213,14 @@ class _Job:
 
         with interrupts.first_is_heard(told) as heard:
 
-            def ended(report: Row) -> Row:
+            def ended(report: Report) -> Report:
                 if heard():
                     raise StoppedError("interrupted; all had been read", report)
                 return report
 
             yield ended
 
-    def _audit_spark(self) -> Row:
+    def _audit_spark(self) -> Report:
         """Two jobs, on events that Spark keeps: the first tells where captures were taken."""
         guess = _Guess(self._planning.plan())
         with self._session(guess.planned.files) as session, _Kept() as kept:
@@ -250,7 +250,7 @@ class _Job:
             run_watched(session, lambda: job.collected(rows), [Step("events")], self._progress)
         )
 
-    def _audit_events(self) -> Row:
+    def _audit_events(self) -> Report:
         if len(self._planning.inputs) > 1:
             raise SeqauditError(
                 f"{self._planning.inputs[0].path}: an events file is audited alone; "
@@ -376,7 +376,7 @@ class _Job:
             known,
         )
 
-    def _replay_direct(self, files: Files, events: pa.Table) -> Row:
+    def _replay_direct(self, files: Files, events: pa.Table) -> Report:
         return self._report(files, *self._replayed_direct(files, events))
 
     def _replayed_direct(
@@ -508,7 +508,7 @@ class _Job:
         results: HeldResults,
         vantages: Sequence[Vantage],
         settings: ReplaySettings,
-    ) -> Row:
+    ) -> Report:
         self._vantages.refuse_nobody(files, self._planning.inputs)
         report = build(
             files, results, vantages, settings, self._options.names, self._planning.problems

@@ -171,8 +171,8 @@ class ToyComparison(Comparison):
                         NAME, stream, row["last_frame"], row["last_ns"], list(elsewhere),
                         facts={"count": elsewhere.total()},
                     )  # fmt: skip
-                    found.append(finding.detail() | {"capture": capture, "stream": stream})
-        return Compared([detail | {"system": NAME} for detail in found])
+                    found.append(finding.seen_at(capture))
+        return Compared(found)
 
 
 class ToyStreamRow(StreamFigures):

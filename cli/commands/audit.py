@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import cast
 
 import click
 
@@ -106,7 +105,7 @@ def command(
         report = audited(given, quiet=quiet, look=drawn, measured=metrics)
     except StoppedError as stopped:
         if stopped.report is not None:
-            known_rows, left_out = selected(cast(Report, stopped.report), selection, whole=False)
+            known_rows, left_out = selected(stopped.report, selection, whole=False)
             write(of_audit(known_rows, replace(shown, left_out=left_out)), outputs)
         note(str(stopped))
         return ExitCode.INTERRUPTED

@@ -11,11 +11,12 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Final
+from typing import Final, cast
 
 from seqaudit.pipeline.report.captures import Accounts, capture_row
 from seqaudit.pipeline.report.findings import (
     Counts,
+    OrderedFinding,
     by_capture,
     finding_order,
     finding_row,
@@ -36,7 +37,25 @@ from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.captures.borders import Borders
 from seqaudit.replay.contract import results as rows_of
 from seqaudit.replay.contract.engine import Compared, Replayed
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.finding import PlacedFinding
+from seqaudit.replay.contract.report_rows import (
+    BothEndsRow,
+    ConnectionRow,
+    GapRow,
+    ParameterFigures,
+    ParameterRow,
+    Place,
+    Problem,
+    QueryRow,
+    Report,
+    RuleRow,
+    StreamFigures,
+    StreamPlace,
+    StreamRow,
+    ViewRow,
+    WindowRow,
+)
+from seqaudit.replay.contract.results import ConnectionDetail, D, JudgedRow, ResultRow, Row
 from seqaudit.replay.contract.settings import ReplaySettings, Vantage
 from seqaudit.replay.contract.story import with_story
 from seqaudit.replay.contract.version import VERSION
@@ -52,6 +71,9 @@ JUDGED_BY_ENGINES: Final = frozenset({"CP007", "CP031", "CP032"})
 #: The order of findings as columns of results.
 FINDING_COLUMNS: Final = ("capture", "frame", "rule", "stream")
 
+#: Tables of systems by their name, and that of the table.
+Tables = dict[str, dict[str, Sequence[Row]]]
+
 #: Identities in tables that get a name beside them.
 _IDENTITIES: Final = ("observer", "bridge", "publisher", "subscriber", "receiver")
 
@@ -63,7 +85,7 @@ def build(
     settings: ReplaySettings,
     names: Mapping[str, str],
     problems: Iterable[tuple[str, str]],
-) -> Row:
+) -> Report:
     """The report. Its sections are sequences of rows, those of many rows not lists.
 
     Args:
@@ -80,17 +102,13 @@ def build(
     counts = Counts()
     findings = kept(counts.each(made.findings(compared)))
     gaps = kept(made.gaps())
-    others = {
-        "views": kept(made.views()),
-        "connections": kept(made.connections()),
-        "queries": kept(made.queries()),
-        "windows": kept(made.windows()),
-        "both_ends": kept(made.both_ends()),
-    }
+    views, connections = kept(made.views()), kept(made.connections())
+    queries, windows = kept(made.queries()), kept(made.windows())
+    both_ends = kept(made.both_ends())
     if made.wall.failures:
         failed = counts.each(made.found(list(made.wall.failures)))
         findings = kept(sorted([*findings, *failed], key=reported_order))
-    unreadable = [{"path": path, "problem": text} for path, text in problems]
+    unreadable: list[Problem] = [{"path": path, "problem": text} for path, text in problems]
     unjudged = list(made.losses.unjudged(made.captures))
     pairs = [
         pair
@@ -98,22 +116,31 @@ def build(
         if system.pairs is not None
         for pair in tables.get(name, {}).get(system.pairs, ())
     ]
-    report = others | {
+    report: Report = {
         "schema": SCHEMA_NAME,
         "tool": {"name": "seqaudit", "version": VERSION},
         "captures": made.captures,
         "unreadable": unreadable,
         "unjudged": unjudged,
         "members": members_listed(members_of(rows.of(rows_of.MEMBER)), made.called),
+        "views": views,
         "streams": streams,
+        "connections": connections,
+        "both_ends": both_ends,
         "gaps": gaps,
+        "queries": queries,
+        "windows": windows,
         "findings": findings,
         "rules": _rules(rows, compared, counts.rules, len(made.captures)),
         "parameters": kept(_parameters(rows.of(rows_of.PARAMETER), settings)),
-        "totals": totals_of(made.captures, streams, gaps, counts.severities, unreadable)
-        | messages_of(streams, pairs, vantages, whole=not unjudged),
+        "totals": {
+            **totals_of(made.captures, streams, gaps, counts.severities, unreadable),
+            **messages_of(streams, pairs, vantages, whole=not unjudged),
+        },
     }
-    return report | ({"tables": tables} if tables else {})
+    if tables:
+        report["tables"] = tables
+    return report
 
 
 class _Sections:
@@ -145,9 +172,9 @@ class _Sections:
         self.losses = Losses(vantages)
         self._borders = Borders([ends for _, ends in self._accounts.extents])
 
-    def streams(self) -> tuple[Sequence[Row], dict[str, Row]]:
+    def streams(self) -> tuple[Sequence[StreamRow], Tables]:
         """Streams and tables, with what they say of each other."""
-        rows: Iterable[Row] = self._noted
+        rows: Iterable[ResultRow[StreamFigures]] = self._noted
         others: Mapping[tuple[int, str], Row] = {}
         if self._together.reads_first:
             deque(self._noted, maxlen=0)
@@ -157,7 +184,9 @@ class _Sections:
             self.wall.rows(
                 "a stream",
                 lambda row: self._frames.resolved(
-                    _stream(row, self.called) | others.get((row["capture"], row["stream"]), {}),
+                    _stream(
+                        row, self.called, others.get((row["capture"], row["stream"] or ""), {})
+                    ),
                     row["capture"],
                 ),
                 rows,
@@ -169,9 +198,9 @@ class _Sections:
         self._together.settle(streams, tables)
         return streams, tables
 
-    def _tables(self) -> dict[str, Row]:
+    def _tables(self) -> Tables:
         """Tables of systems, by system and name, with names beside identities."""
-        tables: dict[str, dict[str, list[Row] | Section]] = {}
+        tables: dict[str, dict[str, list[Row] | Section[Row]]] = {}
         for row in self._rows.of(rows_of.TABLE):
             detail = dict(row["detail"])
             name = detail.pop("table")
@@ -179,7 +208,9 @@ class _Sections:
                 if detail.get(key) is not None:
                     detail[f"{key}_name"] = self.called.of(detail[key])
             told = self._frames.resolved({"capture": row["capture"]} | detail, row["capture"])
-            new: list[Row] | Section = [] if row["system"] in self._together.changed else Section()
+            new: list[Row] | Section[Row] = (
+                [] if row["system"] in self._together.changed else Section()
+            )
             tables.setdefault(row["system"], {}).setdefault(name, new).append(told)
         return {
             system: {
@@ -196,7 +227,7 @@ class _Sections:
             Replayed(accounts.extents, accounts.holes, accounts.unread, self._rows.of)
         )
 
-    def findings(self, compared: Iterable[Compared]) -> Iterator[Row]:
+    def findings(self, compared: Iterable[Compared]) -> Iterator[OrderedFinding]:
         """All but failures of seqaudit's own, in their order."""
         ends = self._accounts.extents
         of_captures = heapq.merge(
@@ -210,10 +241,10 @@ class _Sections:
             ),
             key=itemgetter("capture"),
         )
-        of_engines = (
-            row["detail"] | _place(row) | {"rule": row["rule"]}
+        of_engines: Iterator[PlacedFinding] = (
+            {**row["detail"], **_place(row)}
             for row in self._rows.of(rows_of.FINDING, *FINDING_COLUMNS, exact=False)
-            if holds(row["detail"].pop("holds", None), ends[row["capture"]][1])
+            if holds(row["detail"]["holds"], ends[row["capture"]][1])
         )
         problems = self._rows.of(rows_of.PROBLEM)
         return merged(
@@ -222,23 +253,23 @@ class _Sections:
             *(iter(sorted(self.found(one.findings), key=finding_order)) for one in compared),
         )
 
-    def found(self, details: Iterable[Row]) -> Iterator[Row]:
+    def found(self, details: Iterable[PlacedFinding]) -> Iterator[OrderedFinding]:
         """Findings as the report has them."""
 
-        def put(detail: Row) -> Row:
+        def put(detail: PlacedFinding) -> OrderedFinding:
             detail = self._together.restated(detail)
             return finding_row(detail, self._frames, self.called, self._noted, self._accounts.worth)
 
         return self.wall.rows("a finding", put, details)
 
-    def gaps(self) -> Iterator[Row]:
+    def gaps(self) -> Iterator[GapRow]:
         """By capture, stream and seqnos, each with its story."""
         worth, called, together = self._accounts.worth, self.called.of, self._together
         ends = self._accounts.extents
         told = (
             self._frames.resolved(
                 with_story(
-                    together.restated_gap(_place(row) | row["detail"]),
+                    together.restated_gap({**_place(row), **row["detail"]}),
                     worth.get(row["capture"]),
                     called,
                     ends[row["capture"]][1],
@@ -252,41 +283,44 @@ class _Sections:
             sort_rows(gaps, lambda gap: (gap["seqnos"],))
             yield from gaps
 
-    def connections(self) -> Iterator[Row]:
+    def connections(self) -> Iterator[ConnectionRow]:
         ends = self._accounts.extents
         return self.wall.rows(
             "the states of a connection",
             lambda row: self._frames.resolved(
-                _connection(_stream(row, self.called), ends[row["capture"]][1]), row["capture"]
+                _connection(row, self.called, ends[row["capture"]][1]), row["capture"]
             ),
             self._rows.of(rows_of.CONNECTION),
         )
 
-    def queries(self) -> Iterator[Row]:
+    def queries(self) -> Iterator[QueryRow]:
         for row in self._rows.of(rows_of.QUERY):
-            yield self._frames.resolved(_about(row) | row["detail"], row["capture"])
+            query: QueryRow = {**_about(row), **row["detail"]}
+            yield self._frames.resolved(query, row["capture"])
 
-    def windows(self) -> Iterator[Row]:
+    def windows(self) -> Iterator[WindowRow]:
         """How full windows were, by capture and stream."""
         for row in self._rows.of(rows_of.WINDOW, "capture", "stream"):
             detail = row["detail"]
-            yield _place(row) | detail | {"member_name": self.called.of(detail["member"])}
+            yield {**_place(row), **detail, "member_name": self.called.of(detail["member"])}
 
-    def views(self) -> Iterator[Row]:
+    def views(self) -> Iterator[ViewRow]:
         for row in self._rows.of(rows_of.VIEW):
-            view = _about(row) | row["detail"] | {"frame": row["frame"]}
+            view: ViewRow = {**_about(row), **row["detail"]}
             yield self._frames.resolved(view, row["capture"])
 
-    def both_ends(self) -> Iterator[Row]:
+    def both_ends(self) -> Iterator[BothEndsRow]:
         """Streams of which the captures at their sender and at their receiver are given."""
 
-        def put(row: Row) -> Row:
+        def put(row: ResultRow[Row]) -> BothEndsRow:
             told = self._together.both_ends(row)
             for example in told["examples"]:
                 for key, end in (("copy", "sender_capture"), ("arrival", "receiver_capture")):
                     example[key] = self._frames.resolved(example[key], told[end])
             names = {f"{end}_name": self.called.of(told[end]) for end in ("sender", "receiver")}
-            return {"system": row["system"], "id": row["stream"]} | told | names
+            return cast(
+                BothEndsRow, {"system": row["system"], "id": row["stream"], **told, **names}
+            )
 
         return self.wall.rows("a stream at both ends", put, self._rows.of(rows_of.BOTH_ENDS))
 
@@ -306,55 +340,82 @@ class _Noted:
         self.spans: dict[tuple[int, str | None], tuple[int, int]] = {}
         self.subjects: dict[tuple[int, str | None], str] = {}
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[ResultRow[StreamFigures]]:
         for row in self._rows.of(rows_of.STREAM):
-            place, detail = (row["capture"], row["stream"]), row["detail"]
-            if place in self._wanted and detail.get("first_frame") is not None:
-                self.spans[place] = detail["first_frame"], detail["last_frame"]
+            place, detail = (row["capture"], row["stream"]), cast(StreamRow, row["detail"])
+            first, last = detail["first_frame"], detail["last_frame"]
+            if place in self._wanted and first is not None and last is not None:
+                self.spans[place] = first, last
             if subject := detail.get("subject") or detail.get("key"):
                 self.subjects[place] = subject
             self._together.note(row)
             yield row
 
 
-def _place(row: Row) -> Row:
-    return _about(row) | {"stream": row["stream"]}
+class _Place(Place):
+    stream: str | None
 
 
-def _about(row: Row) -> Row:
+def _place(row: ResultRow[D]) -> _Place:
+    return {**_about(row), "stream": row["stream"]}
+
+
+def _about(row: ResultRow[D]) -> Place:
     return {"capture": row["capture"], "system": row["system"]}
 
 
-def _stream(row: Row, called: Names) -> Row:
-    stream: Row = _about(row) | {"id": row["stream"]} | row["detail"]
-    stream["sender_name"] = called.of(stream.get("sender"))
-    stream["receiver_name"] = called.of(stream.get("receiver"))
-    return stream
+def _named(
+    row: ResultRow[D], sender: str | None, receiver: str | None, called: Names
+) -> StreamPlace:
+    return {
+        **_about(row),
+        "id": row["stream"] or "",
+        "sender_name": called.of(sender),
+        "receiver_name": called.of(receiver),
+    }
 
 
-def _connection(connection: Row, end_ns: int | None) -> Row:
+def _stream(
+    row: ResultRow[StreamFigures], called: Names, others: Mapping[str, object]
+) -> StreamRow:
+    own = row["detail"]
+    place = _named(row, own["sender"], own["receiver"], called)
+    return cast(StreamRow, {**own, **place, **others})
+
+
+def _connection(
+    row: ResultRow[ConnectionDetail], called: Names, end_ns: int | None
+) -> ConnectionRow:
     """A connection with the states that its timeouts led to before the capture ended."""
-    reached = [state for state in connection.pop("later") if state["at_ns"] <= (end_ns or 0)]
-    states = [*connection["states"], *reached]
-    return connection | {"states": states, "state": states[-1]["state"] if states else None}
+    own = row["detail"]
+    reached = [state for state in own["later"] if state["at_ns"] <= (end_ns or 0)]
+    states = [*own["states"], *reached]
+    connection = {
+        **own,
+        **_named(row, own["sender"], own["receiver"], called),
+        "states": states,
+        "state": states[-1]["state"] if states else None,
+    }
+    del connection["later"]
+    return cast(ConnectionRow, connection)
 
 
 def _rules(
     rows: HeldResults, compared: Iterable[Compared], findings: Mapping[str, int], captures: int
-) -> list[Row]:
+) -> list[RuleRow]:
     """Each rule: on which conversations of which captures it was judged, or why it was not.
 
     Args:
         findings: how many each rule has.
     """
-    more: list[Row] = []
+    more: list[JudgedRow] = []
     together: dict[str, set[tuple[int, str]]] = {}
     for one in compared:
         more += one.judged
         together |= one.together
     judged = places_of_rules(rows.of(rows_of.JUDGED), more, together)
     everywhere = Places([{"capture": number, "conversation": ""} for number in range(captures)], ())
-    entries = []
+    entries: list[RuleRow] = []
     for code, rule in sorted(RULES.items()):
         places = judged.get(code, Places((), ()))
         if code.startswith("CP") and code not in JUDGED_BY_ENGINES:
@@ -371,7 +432,9 @@ def _rules(
     return entries
 
 
-def _parameters(rows: Iterable[Row], settings: ReplaySettings) -> Iterator[Row]:
+def _parameters(
+    rows: Iterable[ResultRow[ParameterFigures]], settings: ReplaySettings
+) -> Iterator[ParameterRow]:
     """What engines used, each with its origin; what was given and nobody used is listed as well,
     with ``used`` false: it has no effect on the replay.
 
@@ -381,10 +444,10 @@ def _parameters(rows: Iterable[Row], settings: ReplaySettings) -> Iterator[Row]:
     groups = groupby(rows, key=lambda row: int(row["capture"]))
     at, own = next(groups, (-1, iter(())))
     for number, capture in enumerate(settings.captures):
-        listed = {}
+        listed: dict[str, ParameterRow] = {}
         if at == number:
             for row in own:
-                entry = _place(row) | row["detail"] | {"used": True}
+                entry: ParameterRow = {**_place(row), **row["detail"], "used": True}
                 listed[text_of(entry)] = entry
             at, own = next(groups, (-1, iter(())))
         used = {entry["name"] for entry in listed.values()}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Final
+from typing import Final, cast
 
 from seqaudit.pipeline.report.accounts import Account, frames_of_splits, merge
 from seqaudit.pipeline.report.names import Names
@@ -10,8 +10,10 @@ from seqaudit.pipeline.report.packed_rows import Section
 from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.captures.doubts import spans_of, unread
+from seqaudit.replay.contract.capture_rows import CaptureRow
 from seqaudit.replay.contract.engine import Extent
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.finding import PlacedFinding
+from seqaudit.replay.contract.results import ResultRow, Row
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.contract.wall import Wall
 from seqaudit.replay.contract.worth import MISSING, Worth
@@ -55,13 +57,13 @@ class Accounts:
         self.worth: dict[int, Worth] = {}
         self.holes: dict[int, str] = {}
         self.unread: dict[int, str] = {}
-        self._findings = Section()
+        self._findings: Section[PlacedFinding] = Section()
 
     @property
-    def findings(self) -> Sequence[Row]:
+    def findings(self) -> Sequence[PlacedFinding]:
         return self._findings.rows()
 
-    def merged(self, rows: Iterable[Row]) -> Iterator[Account]:
+    def merged(self, rows: Iterable[ResultRow[Row]]) -> Iterator[Account]:
         """One account of each capture, from ACCOUNT rows by capture."""
         groups = groupby(rows, key=lambda row: int(row["capture"]))
         at, own = next(groups, (-1, iter(())))
@@ -87,19 +89,19 @@ class Accounts:
             yield account
 
 
-def _judged(capture: int, account: Account) -> list[Row]:
+def _judged(capture: int, account: Account) -> list[PlacedFinding]:
     return list(capture_rules.judge(capture, account))
 
 
 def capture_row(
     number: int, account: Account, files: Sequence[File], vantage: Vantage, called: Names
-) -> Row:
+) -> CaptureRow:
     """A capture as the report has it."""
     member = called.member_at(number, vantage.address)
     capture = {key: value for key, value in account.items() if key not in _NOT_SHOWN}
     formats = sorted({file.container for file in files})
     compressions = sorted({file.compression for file in files if file.compression})
-    return capture | {
+    row = capture | {
         "capture": number,
         "format": "+".join(formats),
         "compression": "+".join(compressions) or None,
@@ -113,6 +115,7 @@ def capture_row(
         },
         "drops": _drops(account["interfaces"]),
     }
+    return cast(CaptureRow, row)
 
 
 def _drops(interfaces: Iterable[Row]) -> Row | None:

@@ -4,16 +4,26 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol, TypeVar, cast
 
 from seqaudit.pipeline.report.frames import FrameNumbers
 from seqaudit.pipeline.report.names import Names
 from seqaudit.pipeline.report.order import text_of
 from seqaudit.pipeline.report.texts import filled, shown_fact
 from seqaudit.replay.captures.doubts import weighed
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.finding import EvidenceDetail, FailedFinding, PlacedFinding
+from seqaudit.replay.contract.report_rows import (
+    Certainty,
+    EvidenceRow,
+    FindingRow,
+    Severity,
+    SeverityCounts,
+)
+from seqaudit.replay.contract.results import ProblemDetail, ResultRow
 from seqaudit.replay.contract.worth import Worth
 from seqaudit.replay.stages.systems import RULES
+
+R = TypeVar("R", bound=Mapping[str, object])
 
 
 class Streams(Protocol):
@@ -29,9 +39,11 @@ INCOMPLETE: Final = "CP005"
 EVIDENCE: Final = 8
 
 
-def with_fragments(details: Iterable[Row], problems: Iterable[Row]) -> Iterator[Row]:
+def with_fragments(
+    details: Iterable[PlacedFinding], problems: Iterable[ResultRow[ProblemDetail]]
+) -> Iterator[PlacedFinding]:
     """Findings about captures, with the frames of the datagrams that stayed incomplete."""
-    frames: dict[int, list[Row]] = {}
+    frames: dict[int, list[EvidenceDetail]] = {}
     for row in problems:
         told = row["detail"]
         shows = f"first fragment of {told['source']} > {told['destination']}: {told['what']}"
@@ -40,63 +52,88 @@ def with_fragments(details: Iterable[Row], problems: Iterable[Row]) -> Iterator[
             shown.append({"frame": row["frame"], "shows": shows})
     for detail in details:
         if detail["rule"] == INCOMPLETE:
-            yield detail | {"evidence": frames.get(detail["capture"], [])}
+            yield {**detail, "evidence": frames.get(detail["capture"], [])}
         else:
             yield detail
 
 
+class OrderedFinding(NamedTuple):
+    """A finding of the report, and the job frame by which it is ordered; -1: it has none."""
+
+    order: int
+    row: FindingRow
+
+
 def finding_row(
-    detail: Row, frames: FrameNumbers, called: Names, streams: Streams, worth: Mapping[int, Worth]
-) -> Row:
+    detail: PlacedFinding,
+    frames: FrameNumbers,
+    called: Names,
+    streams: Streams,
+    worth: Mapping[int, Worth],
+) -> OrderedFinding:
     """A finding as the report prints it; ``detail`` still has job frames and an unfilled text."""
-    finding = dict(detail)
-    if finding["capture"] in worth:
-        finding |= weighed(finding, worth[finding["capture"]])
-    finding["order"] = -1 if finding.get("frame") is None else finding["frame"]
-    rule = RULES[finding["rule"]]
-    facts = finding.pop("facts", None) or {}
-    for key in ("holds", "rests", "conversation"):
-        finding.pop(key, None)
-    shown = [e["frame"] for e in finding.get("evidence") or [] if e.get("frame") is not None]
-    if finding.get("frame") is not None:
-        shown.insert(0, finding["frame"])
-    place = finding["capture"], finding.get("stream")
-    finding["filter"] = (
-        frames.display_filter(shown) if shown else frames.span_filter(streams.spans.get(place))
-    )
+    capture = detail["capture"]
+    if capture in worth:
+        detail = weighed(detail, worth[capture])
+    rule, place = RULES[detail["rule"]], (capture, detail["stream"])
+    shown = [
+        frame
+        for frame in (detail["frame"], *(one["frame"] for one in detail["evidence"]))
+        if frame is not None
+    ]
+    facts = frames.resolved(detail["facts"], capture)
+    told = {key: shown_fact(key, value, called) for key, value in facts.items()}
+    for key in detail["facts"]:
+        if (name := _file_named(facts, f"{key}_file", frames, capture)) is not None:
+            told[key] += f" of {name}"
+    evidence = [
+        _of_file(frames.resolved(shows, capture), frames, capture)
+        for one in detail["evidence"]
+        for shows in [EvidenceRow(frame=one["frame"], shows=filled(one["shows"], told))]
+    ]
+    finding: FindingRow = {
+        "capture": capture,
+        "rule": rule.code,
+        "name": rule.name,
+        "severity": cast(Severity, str(detail["severity"] or rule.severity)),
+        "certainty": cast(Certainty, detail["certainty"]),
+        "system": detail["system"],
+        "stream": detail["stream"],
+        "text": filled(detail["text"], told),
+        "seqnos": detail["seqnos"],
+        "frame": detail["frame"],
+        "at_ns": detail["at_ns"],
+        "evidence": [],
+        "filter": (
+            frames.display_filter(shown) if shown else frames.span_filter(streams.spans.get(place))
+        ),
+    }
     if place in streams.subjects:
         finding["subject"] = streams.subjects[place]
-    finding["name"] = rule.name
-    finding["severity"] = str(finding.get("severity") or rule.severity)
-    for key in ("stream", "frame", "at_ns"):
-        finding.setdefault(key, None)
-    capture = finding["capture"]
-    finding = frames.resolved(finding, capture)
+    if "exception" in detail:
+        finding["exception"] = cast(FailedFinding, detail)["exception"]
+    finding = _of_file(frames.resolved(finding, capture), frames, capture)
+    finding["evidence"] = evidence
     if shown and (name := frames.named(capture, frames.file(shown[0]))) is not None:
         finding["filter_file"] = name
-    finding = _of_file(finding, frames, capture)
-    facts = frames.resolved(facts, capture)
-    told = {key: shown_fact(key, value, called) for key, value in facts.items()}
-    for key in facts:
-        if (name := frames.named(capture, facts.get(f"{key}_file"))) is not None:
-            told[key] += f" of {name}"
-    finding["text"] = filled(finding["text"], told)
-    finding["evidence"] = [
-        _of_file(evidence, frames, capture) | {"shows": filled(evidence["shows"], told)}
-        for evidence in finding.get("evidence") or []
-    ]
-    return finding
+    return OrderedFinding(-1 if detail["frame"] is None else detail["frame"], finding)
 
 
-def _of_file(row: Row, frames: FrameNumbers, capture: int) -> Row:
+def _of_file(row: R, frames: FrameNumbers, capture: int) -> R:
     """A row with the name of the file that its frame is in, in a capture of several."""
-    name = frames.named(capture, row.get("frame_file"))
-    return row if name is None else row | {"file": name}
+    name = _file_named(row, "frame_file", frames, capture)
+    return row if name is None else cast(R, {**row, "file": name})
 
 
-def holds(conditions: Mapping[str, int] | None, end_ns: int | None) -> bool:
+def _file_named(
+    row: Mapping[str, object], key: str, frames: FrameNumbers, capture: int
+) -> str | None:
+    """The name of the file that a row has a number of; null in a capture of one."""
+    return frames.named(capture, cast("int | None", row.get(key)))
+
+
+def holds(wanted: Mapping[str, int], end_ns: int | None) -> bool:
     """Is a finding true of a capture that ended then? (``Finding.holds``)"""
-    wanted = conditions or {}
     end = end_ns or 0
     return end < wanted.get("end_before_ns", end + 1) and end >= wanted.get("end_from_ns", end)
 
@@ -106,18 +143,16 @@ class Counts:
 
     def __init__(self) -> None:
         self.rules: Counter[str] = Counter()
-        self.severities = dict.fromkeys(("error", "warning", "info"), 0)
+        self.severities: SeverityCounts = {"error": 0, "warning": 0, "info": 0}
 
-    def each(self, findings: Iterable[Row]) -> Iterator[Row]:
-        for finding in findings:
+    def each(self, findings: Iterable[OrderedFinding]) -> Iterator[FindingRow]:
+        for _, finding in findings:
             self.rules[finding["rule"]] += 1
-            severity = finding["severity"]
-            self.severities[severity] = self.severities.get(severity, 0) + 1
-            del finding["order"]
+            self.severities[finding["severity"]] += 1
             yield finding
 
 
-def merged(*sources: Iterator[Row]) -> Iterator[Row]:
+def merged(*sources: Iterator[OrderedFinding]) -> Iterator[OrderedFinding]:
     """Findings of several sources, each in the order of findings, as one."""
     before: tuple[object, ...] = (-1,)
     for key, same in groupby(heapq.merge(*sources, key=finding_order), key=finding_order):
@@ -127,22 +162,18 @@ def merged(*sources: Iterator[Row]) -> Iterator[Row]:
         yield from findings if len(findings) == 1 else sorted(findings, key=text_of)
 
 
-def by_capture(findings: Iterable[Row]) -> Iterator[Row]:
+def by_capture(findings: Iterable[OrderedFinding]) -> Iterator[OrderedFinding]:
     """Findings that come by capture, in the order of findings."""
-    for _, own in groupby(findings, key=lambda finding: int(finding["capture"])):
+    for _, own in groupby(findings, key=lambda finding: finding.row["capture"]):
         yield from sorted(own, key=finding_order)
 
 
-def reported_order(finding: Row) -> tuple[object, ...]:
+def reported_order(finding: FindingRow) -> tuple[object, ...]:
     """The order of findings in the report, by what it says."""
     frame = -1 if finding["frame"] is None else finding["frame"]
     return finding["capture"], finding.get("frame_file", 0), frame, text_of(finding)
 
 
-def finding_order(finding: Row) -> tuple[object, ...]:
-    return (
-        finding["capture"],
-        finding["order"],
-        finding["rule"],
-        finding["stream"] or "",
-    )
+def finding_order(finding: OrderedFinding) -> tuple[object, ...]:
+    row = finding.row
+    return row["capture"], finding.order, row["rule"], row["stream"] or ""

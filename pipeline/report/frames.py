@@ -5,11 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 from seqaudit.decoders.contract.events import FRAME_BITS
 from seqaudit.pipeline.shared.plan import File
-from seqaudit.replay.contract.results import Row
+
+R = TypeVar("R", bound=Mapping[str, object])
 
 #: Members of a display filter; Wireshark gets slow with long ones.
 FILTER_PARTS: Final = 50
@@ -67,13 +68,13 @@ class FrameNumbers:
             return None
         return self._names[capture][place]
 
-    def resolved(self, row: Row, capture: int) -> Row:
+    def resolved(self, row: R, capture: int) -> R:
         """A row with every job frame in it replaced.
 
         Of captures of several files each frame also says its file, beside it: ``frame_file``.
         Objects are new ones; a list that holds none may be the same.
         """
-        return self._row_resolved(row, self._several[capture])
+        return cast(R, self._row_resolved(row, self._several[capture]))
 
     def _resolved(self, value: object, several: bool) -> object:
         if isinstance(value, dict):
@@ -82,9 +83,9 @@ class FrameNumbers:
             return [self._resolved(item, several) for item in value]
         return value
 
-    def _row_resolved(self, row: Row, several: bool) -> Row:
-        found: Row = {}
-        for key, item in row.items():
+    def _row_resolved(self, row: Mapping[str, object], several: bool) -> dict[str, object]:
+        found: dict[str, object] = {}
+        for key, item in cast(Mapping[str, Any], row).items():
             kind = type(item)
             if item is None or kind is str:
                 found[key] = item

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from seqaudit.replay.contract.report_rows import Judged, NotJudged
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.results import JudgedDetail, JudgedRow, ResultRow
 
 _place: Final = itemgetter("capture", "conversation")
 
@@ -21,7 +21,9 @@ class Places(NamedTuple):
 
 
 def places_of_rules(
-    rows: Iterable[Row], told: Iterable[Row], together: Mapping[str, Collection[tuple[int, str]]]
+    rows: Iterable[ResultRow[JudgedDetail]],
+    told: Iterable[JudgedRow],
+    together: Mapping[str, Collection[tuple[int, str]]],
 ) -> Mapping[str, Places]:
     """The places of every rule that rows tell of.
 
@@ -52,14 +54,14 @@ def places_of_rules(
     for rule, own in groupby(sorted(told, key=itemgetter("rule")), key=itemgetter("rule")):
         known = {_place(entry) for entry in judged[rule]}
         known_not = {(_place(entry), entry["why"]) for entry in not_judged[rule]}
-        for row in own:
-            at, why = _place(row), row["detail"]["why"]
+        for one in own:
+            at, unjudged = _place(one), one["why"]
             here = {"capture": at[0], "conversation": at[1]}
-            if row["detail"]["judged"] or at in together.get(rule, ()):
+            if unjudged is None or at in together.get(rule, ()):
                 if at not in known:
                     known.add(at)
                     judged[rule].append(here)
-            elif (at, why) not in known_not:
-                known_not.add((at, why))
-                not_judged[rule].append({**here, "why": why})
+            elif (at, unjudged) not in known_not:
+                known_not.add((at, unjudged))
+                not_judged[rule].append({**here, "why": unjudged})
     return {rule: Places(judged[rule], not_judged[rule]) for rule in {**judged, **not_judged}}

@@ -6,7 +6,6 @@ from typing import Literal
 from seqaudit.pipeline.report.result_store import HeldResults
 from seqaudit.pipeline.shared.metrics import METRIC, Run, peak_bytes
 from seqaudit.replay.contract.report_rows import MetricsRow
-from seqaudit.replay.contract.results import Row
 
 
 def metrics_row(
@@ -17,7 +16,7 @@ def metrics_row(
     frames: int,
 ) -> MetricsRow:
     """The figures of a run, as the report has them."""
-    lanes: list[Row] = [row["detail"] for row in results.of(METRIC)]
+    lanes = [row["detail"] for row in results.of(METRIC)]
     events = sum(lane["events"] for lane in lanes)
     largest = max((lane["events"] for lane in lanes), default=0)
     planned = run.planned

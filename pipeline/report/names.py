@@ -1,21 +1,29 @@
 """What members are called, and who was seen."""
 
+import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
 from seqaudit.pipeline.report.packed_rows import kept
 from seqaudit.pipeline.report.vantage import ip_of_endpoint
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.report_rows import MemberRow
+from seqaudit.replay.contract.results import MemberDetail, ResultRow
 
 #: Characters of a UUID shown where nobody knows a name.
 SHORT: Final = 8
 
 
+class SeenMember(MemberDetail):
+    """What was seen of a member in a capture."""
+
+    capture: int
+
+
 class Names:
     """What members are called: ``--names``, then the wire's own names, then a short UUID."""
 
-    def __init__(self, given: Mapping[str, str], members: Iterable[Row]) -> None:
+    def __init__(self, given: Mapping[str, str], members: Iterable[SeenMember]) -> None:
         self._names: dict[str, str] = {}
         self._addresses: dict[tuple[int, str], str] = {}
         for member in members:
@@ -41,14 +49,14 @@ class Names:
         return None if address is None else self._addresses.get((capture, address))
 
 
-def members_of(rows: Iterable[Row]) -> Iterator[Row]:
+def members_of(rows: Iterable[ResultRow[MemberDetail]]) -> Iterator[SeenMember]:
     """Members in the order in which they were seen, each fact once."""
     for capture, own in groupby(rows, key=lambda row: int(row["capture"])):
         for row in sorted(own, key=lambda row: row["frame"] or 0):
-            yield row["detail"] | {"capture": capture}
+            yield {**row["detail"], "capture": capture}
 
 
-def members_listed(members: Iterable[Row], called: Names) -> Sequence[Row]:
+def members_listed(members: Iterable[SeenMember], called: Names) -> Sequence[MemberRow]:
     """One entry a member and capture, with all addresses and versions it was seen with.
 
     Args:
@@ -61,8 +69,8 @@ def members_listed(members: Iterable[Row], called: Names) -> Sequence[Row]:
     )
 
 
-def _members_of_capture(members: Iterable[Row], called: Names) -> list[Row]:
-    listed: dict[tuple[int, str], Row] = {}
+def _members_of_capture(members: Iterable[SeenMember], called: Names) -> list[MemberRow]:
+    listed: dict[tuple[int, str], MemberRow] = {}
     for member in members:
         key = (member["capture"], member["member"])
         entry = listed.setdefault(
@@ -75,7 +83,10 @@ def _members_of_capture(members: Iterable[Row], called: Names) -> list[Row]:
                 "versions": [],
             },
         )
-        for one, several in (("address", "addresses"), ("version", "versions")):
-            if member.get(one) and member[one] not in entry[several]:
-                entry[several] = sorted([*entry[several], member[one]])
+        for said, known in (
+            (member.get("address"), entry["addresses"]),
+            (member.get("version"), entry["versions"]),
+        ):
+            if said and said not in known:
+                bisect.insort(known, said)
     return [listed[key] for key in sorted(listed)]

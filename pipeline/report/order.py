@@ -1,16 +1,16 @@
 """Rows in a total order."""
 
 import json
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
 
-from seqaudit.replay.contract.results import Row
+R = TypeVar("R", bound=Mapping[str, object])
 
 #: What a row says, to order it by what nothing else tells apart.
 text_of: Final[Callable[[object], str]] = json.JSONEncoder(sort_keys=True).encode
 
 
-def sort_rows(rows: list[Row], key: Callable[[Row], tuple[object, ...]]) -> None:
+def sort_rows(rows: list[R], key: Callable[[R], tuple[object, ...]]) -> None:
     """Sort by a key, and rows of the same key by their text, which takes longer to make."""
     rows.sort(key=key)
     keys = [key(row) for row in rows]

@@ -1,30 +1,31 @@
 """The rows of a section of a report: as Python's objects they take twenty times the room."""
 
 import pickle
-from collections.abc import Iterable, Sequence
-from typing import Final, overload
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeVar, overload
 
 import pyarrow as pa
-
-from seqaudit.replay.contract.results import Row
 
 #: Rows that stay objects until there are so many: then they are packed together, and what repeats
 #: in them is held once.
 CHUNK_ROWS: Final = 1_000
 
 
-class Section(Sequence[Row]):
+R = TypeVar("R", bound=Mapping[str, object])
+
+
+class Section(Sequence[R]):
     """Rows in their order. Those of a full chunk are made anew when they are asked for: nobody
     changes what is here."""
 
-    def __init__(self, rows: Iterable[Row] = ()) -> None:
+    def __init__(self, rows: Iterable[R] = ()) -> None:
         self._packed: list[tuple[bytes, int]] = []  # compressed, and its size before
-        self._last: list[Row] = []
-        self._open: tuple[int, list[Row]] = (-1, [])  # the chunk that was asked for before
+        self._last: list[R] = []
+        self._open: tuple[int, list[R]] = (-1, [])  # the chunk that was asked for before
         for row in rows:
             self.append(row)
 
-    def append(self, row: Row) -> None:
+    def append(self, row: R) -> None:
         """One more, which does not change any more."""
         self._last.append(row)
         if len(self._last) == CHUNK_ROWS:
@@ -33,11 +34,11 @@ class Section(Sequence[Row]):
             self._packed.append((packed, len(content)))
             self._last = []
 
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> Sequence[R]:
         """All of them: a list, where they are few."""
         return self if self._packed else self._last
 
-    def _chunk(self, number: int) -> list[Row]:
+    def _chunk(self, number: int) -> list[R]:
         if number == len(self._packed):
             return self._last
         if self._open[0] != number:
@@ -50,12 +51,12 @@ class Section(Sequence[Row]):
         return len(self._packed) * CHUNK_ROWS + len(self._last)
 
     @overload
-    def __getitem__(self, place: int) -> Row: ...
+    def __getitem__(self, place: int) -> R: ...
 
     @overload
-    def __getitem__(self, place: slice) -> list[Row]: ...
+    def __getitem__(self, place: slice) -> list[R]: ...
 
-    def __getitem__(self, place: int | slice) -> Row | list[Row]:
+    def __getitem__(self, place: int | slice) -> R | list[R]:
         places = range(len(self))[place]
         if isinstance(places, range):
             return [self[one] for one in places]
@@ -63,6 +64,6 @@ class Section(Sequence[Row]):
         return self._chunk(number)[at]
 
 
-def kept(rows: Iterable[Row]) -> Sequence[Row]:
+def kept(rows: Iterable[R]) -> Sequence[R]:
     """Rows as a list, or packed if they are many."""
     return Section(rows).rows()

@@ -25,7 +25,7 @@ from seqaudit.decoders.contract.arrow import (
     sorted_places,
 )
 from seqaudit.pipeline.shared.ordered import gathered, sort_keys
-from seqaudit.replay.contract.results import RESULTS, Row
+from seqaudit.replay.contract.results import RESULTS, D, ResultKind, ResultRow
 
 #: Results in memory before they go to a file.
 MEMORY_BYTES: Final = 64 << 20
@@ -64,7 +64,7 @@ class HeldResults:
             found.update(encoded(rows.column("system")).dictionary.to_pylist())
         return found
 
-    def of(self, kind: str, *first: str, exact: bool = True) -> Iterator[Row]:
+    def of(self, kind: ResultKind[D], *first: str, exact: bool = True) -> Iterator[ResultRow[D]]:
         """The rows of a kind, details parsed, made anew at every call.
 
         Args:

@@ -2,14 +2,24 @@
 4)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Literal, get_args
 
+from seqaudit.replay.contract.capture_rows import OUTCOMES, CaptureRow, FramesBy
+from seqaudit.replay.contract.report_rows import (
+    CountTotals,
+    GapRow,
+    LossTotals,
+    Problem,
+    SeverityCounts,
+    StreamRow,
+)
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import BETWEEN, MEMBER, UNKNOWN, Vantage
 
 #: Sums over streams that are null where one of them cannot be told.
-LOSSES: Final = ("lost", "recovered", "unrecovered")
+LossFigure = Literal["lost", "recovered", "unrecovered"]
+LOSSES: Final[tuple[LossFigure, ...]] = get_args(LossFigure)
 
 #: The part of a line of two that carry the same: what a receiver of both gets is counted instead.
 _LINE: Final = "line"
@@ -34,7 +44,7 @@ class Losses:
         self._known: set[int] = set()  # hashes of streams whose loss is known in some capture
         self._own: dict[int, set[int]] = {}  # of those whose loss is not, by capture
 
-    def each(self, streams: Iterable[Row]) -> Iterator[Row]:
+    def each(self, streams: Iterable[StreamRow]) -> Iterator[StreamRow]:
         for stream in streams:
             capture = stream["capture"]
             if stream.get("messages"):
@@ -60,7 +70,7 @@ class Losses:
         others = 0 if capture in self._judged else self._silent[capture]
         return self._hidden[capture] + others
 
-    def unjudged(self, captures: Iterable[Row]) -> Iterator[Row]:
+    def unjudged(self, captures: Iterable[CaptureRow]) -> Iterator[Problem]:
         """Captures with messages of a known system whose loss could not be judged, in them or in
         another, and why."""
         for number, capture in enumerate(captures):
@@ -85,39 +95,43 @@ class Losses:
             }
 
 
-def sent_here(stream: Row, vantages: Sequence[Vantage]) -> bool:
+def sent_here(stream: StreamRow, vantages: Sequence[Vantage]) -> bool:
     """Whether the member at whose interface it was captured is the stream's sender."""
     return stream.get("role") == "sender" and vantages[stream["capture"]].kind == MEMBER
 
 
 def totals_of(
-    captures: Sequence[Row],
-    streams: Sequence[Row],
-    gaps: Sequence[Row],
-    by_severity: Mapping[str, int],
-    unreadable: Sequence[Row],
-) -> Row:
+    captures: Sequence[CaptureRow],
+    streams: Sequence[StreamRow],
+    gaps: Sequence[GapRow],
+    findings: SeverityCounts,
+    unreadable: Sequence[Problem],
+) -> CountTotals:
     """Totals of all but messages."""
-    frames_by: dict[str, int] = {}
-    frames = 0
+    frames_by: FramesBy = {
+        "decoded": 0,
+        "other": 0,
+        "malformed": 0,
+        "truncated": 0,
+        "undecodable": 0,
+    }
     for capture in captures:
-        for outcome, count in capture["frames_by"].items():
-            frames_by[outcome] = frames_by.get(outcome, 0) + count
-        frames += capture["frames"]
+        for outcome in OUTCOMES:
+            frames_by[outcome] += capture["frames_by"][outcome]
     return {
         "captures": len(captures),
         "unreadable": len(unreadable),
-        "frames": frames,
+        "frames": sum(capture["frames"] for capture in captures),
         "frames_by": frames_by,
         "streams": len(streams),
         "gaps": len(gaps),
-        "findings": dict(by_severity),
+        "findings": findings,
     }
 
 
 def messages_of(
-    streams: Iterable[Row], pairs: Sequence[Row], vantages: Sequence[Vantage], *, whole: bool
-) -> Row:
+    streams: Iterable[StreamRow], pairs: Sequence[Row], vantages: Sequence[Vantage], *, whole: bool
+) -> LossTotals:
     """What became of messages: of two lines that carry the same, what a receiver of both gets.
 
     A sum is null where one of its parts is, or where messages were captured and none of them tells.
@@ -134,8 +148,8 @@ def messages_of(
             continue
         messages += stream.get("messages") or 0
         for key in LOSSES:
-            if stream.get(key) is not None:
-                sums[key] += stream[key]
+            if (count := stream[key]) is not None:
+                sums[key] += count
                 known.add(key)
             elif key in (stream.get("unknown") or ()) and not sent_here(stream, vantages):
                 null.add(key)
@@ -145,6 +159,13 @@ def messages_of(
         sums["unrecovered"] += pair["lost_on_both"]
         sums["lost"] += pair["recovered"] + pair["lost_on_both"]
         known.update(LOSSES)
-    return {"messages": messages} | {
-        key: None if key in null or (messages and key not in known) else sums[key] for key in LOSSES
+
+    def told(key: LossFigure) -> int | None:
+        return None if key in null or (messages and key not in known) else sums[key]
+
+    return {
+        "messages": messages,
+        "lost": told("lost"),
+        "recovered": told("recovered"),
+        "unrecovered": told("unrecovered"),
     }

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +19,21 @@ import pyarrow as pa
 from seqaudit.decoders.contract.arrow import encoded
 from seqaudit.decoders.contract.events import NO_CONVERSATION
 from seqaudit.pipeline.shared.plan import Plan
-from seqaudit.replay.contract.results import Result, to_batch
+from seqaudit.replay.contract.results import Result, ResultKind, to_batch
+
+
+class LaneDetail(TypedDict):
+    """What the replay of a part took."""
+
+    events: int
+    conversations: int
+    largest: int  # events of the conversation that has most
+    cpu_seconds: float
+    peak_bytes: int
+
 
 #: ``kind`` of the row of a part; no part of a report.
-METRIC: Final = "METRIC"
+METRIC: Final = ResultKind[LaneDetail]("METRIC")
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -99,7 +110,7 @@ class _Tally:
             self._largest = max(self._largest, known + count)
 
     def row(self, seconds: float) -> pa.RecordBatch:
-        detail = {
+        detail: LaneDetail = {
             "events": self._events,
             "conversations": self._conversations,
             "largest": self._largest,

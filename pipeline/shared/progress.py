@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from seqaudit.decoders.contract.errors import SeqauditError
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.report_rows import Report
 
 
 class Progress(Protocol):
@@ -35,6 +35,6 @@ class Silent:
 class StoppedError(SeqauditError):
     """Ctrl-C. ``report`` is what is known so far, null if nothing is."""
 
-    def __init__(self, text: str, report: Row | None = None) -> None:
+    def __init__(self, text: str, report: Report | None = None) -> None:
         super().__init__(text)
         self.report = report

@@ -7,9 +7,9 @@ the middle of their stream. Where nothing was missing then, the end costs no jud
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.report_rows import StreamRow
 
 #: A stream goes on at the end of a capture if it was silent for no longer than so many of its
 #: messages were apart on average, and for no longer than this.
@@ -24,7 +24,6 @@ _FROM_ONE: Final = ("unicast", "nakack")
 #: Systems that carry others, and never end; and those whose rules say what is open at the end.
 _ENDLESS: Final = frozenset({"pgm", "inbox", "zenoh-hop", "feed"})
 
-R = TypeVar("R", bound=Row)
 #: What streams say of messages that were missing to the end.
 _MISSING: Final = ("open", "unrecovered", "no_longer_asked_for", "not_asked_for")
 
@@ -56,7 +55,7 @@ class Borders:
         self._ends_ns = ends_ns
         self._found: dict[int, Border] = {}
 
-    def each(self, rows: Iterable[R]) -> Iterator[R]:
+    def each(self, rows: Iterable[StreamRow]) -> Iterator[StreamRow]:
         """The rows of streams, unchanged."""
         for row in rows:
             self._count(row)
@@ -66,7 +65,7 @@ class Borders:
         """What was counted of a capture."""
         return self._found.get(capture, Border())
 
-    def _count(self, row: Row) -> None:
+    def _count(self, row: StreamRow) -> None:
         border = self._found.setdefault(row["capture"], Border())
         begun = _begun_before(row)
         if begun is not None:
@@ -76,25 +75,25 @@ class Borders:
         if last is None or end is None or row["system"] in _ENDLESS:
             return
         border.timed += 1
-        border.going_on += _goes_on(row, end)
+        border.going_on += _goes_on(row, last, end)
 
 
-def _begun_before(row: Row) -> bool | None:
+def _begun_before(row: StreamRow) -> bool | None:
     """Whether a stream had begun before the capture; null if nobody can tell."""
-    for known in ("start_known", "session_start_captured"):
-        if row.get(known) is not None:
-            return not row[known]
-    first = row.get("first_seqno")
-    if str(row["system"]).startswith(_FROM_ONE) and isinstance(first, int):
+    for known in (row.get("start_known"), row.get("session_start_captured")):
+        if known is not None:
+            return not known
+    first = row["first_seqno"]
+    if row["system"].startswith(_FROM_ONE) and isinstance(first, int):
         return first > 1
     return None
 
 
-def _goes_on(row: Row, end_ns: int) -> bool:
-    first, last, messages = row.get("first_ns"), row["last_ns"], row.get("messages") or 0
+def _goes_on(row: StreamRow, last_ns: int, end_ns: int) -> bool:
+    first_ns, messages = row.get("first_ns"), row["messages"]
     if not any(row.get(missing) for missing in _MISSING):
         return False
-    if first is None or messages < FEW or ENDS & set(row.get("by_wire_kind") or ()):
+    if first_ns is None or messages < FEW or ENDS & set(row.get("by_wire_kind") or ()):
         return False
-    spacing = (last - first) // (messages - 1)
-    return bool(end_ns - last <= min(SPACINGS * spacing, LATE_NS))
+    spacing = (last_ns - first_ns) // (messages - 1)
+    return end_ns - last_ns <= min(SPACINGS * spacing, LATE_NS)

@@ -27,7 +27,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Rests, Severity
+from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, PlacedFinding, Rests, Severity
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import MAY_BE_MIRROR, Vantage
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
@@ -167,13 +167,13 @@ def twice(parts: Iterable[Mapping[str, int] | None]) -> Certainty | None:
     return None
 
 
-def weighed(finding: Account, worth: Worth) -> Row:
-    """What changes of a finding's row in a capture that is worth so much."""
+def weighed(finding: PlacedFinding, worth: Worth) -> PlacedFinding:
+    """A finding in a capture that is worth so much."""
     rule = finding["rule"]
     if rule.startswith(_OF_CAPTURES) and rule not in _OF_CONVERSATIONS:
-        return {}
+        return finding
     known = Certainty(finding["certainty"])
-    verdict = worth.capped(known, _rests(finding), finding.get("stream"))
+    verdict = worth.capped(known, _rests(finding), finding["stream"])
     certainty, reasons = verdict.certainty, list(verdict.reasons)
     if certainty is Certainty.PROVEN:
         frames = sorted(_frames(finding))
@@ -181,10 +181,11 @@ def weighed(finding: Account, worth: Worth) -> Row:
         if across:
             certainty = Certainty.LIKELY
             reasons = [span.why for span in across]
-    changed: Row = {}
+    changed = finding.copy()
     if certainty is not known:
         because = "; ".join(dict.fromkeys(reasons))
-        changed = {"certainty": str(certainty), "text": f"{finding['text']} ({because}.)"}
+        changed["certainty"] = str(certainty)
+        changed["text"] = f"{finding['text']} ({because}.)"
     if verdict.in_hole and rule not in _OF_CONVERSATIONS:
         changed["severity"] = str(Severity.INFO)
     return changed
@@ -215,7 +216,7 @@ def _counted(count: int, word: str) -> str:
     return f"{count} {word} was" if count == 1 else f"{count} {word}s were"
 
 
-def _rests(finding: Account) -> Rests:
+def _rests(finding: PlacedFinding) -> Rests:
     told = finding.get("rests")
     if not told:
         return ON_NOTHING
@@ -223,11 +224,9 @@ def _rests(finding: Account) -> Rests:
     return Rests(absent, told["timed"], told["ordered"], told["here"])
 
 
-def _frames(finding: Account) -> set[int]:
+def _frames(finding: PlacedFinding) -> set[int]:
     """The job frames that a finding names."""
-    frames = {e["frame"] for e in finding.get("evidence") or () if e.get("frame") is not None}
-    facts = finding.get("facts") or {}
-    frames |= {v for k, v in facts.items() if k.endswith("_frame") and isinstance(v, int)}
-    if finding.get("frame") is not None:
-        frames.add(finding["frame"])
-    return frames
+    facts = finding["facts"].items()
+    named = [v for k, v in facts if k.endswith("_frame") and isinstance(v, int)]
+    shown = [one["frame"] for one in finding["evidence"]]
+    return {frame for frame in (finding["frame"], *shown, *named) if frame is not None}

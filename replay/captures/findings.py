@@ -6,8 +6,7 @@ from typing import Final
 
 from seqaudit.replay.captures.borders import Border
 from seqaudit.replay.captures.doubts import Account, drops, shown, twice
-from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding
 from seqaudit.replay.contract.settings import UNKNOWN, Vantage
 
 SYSTEM: Final = "capture"
@@ -17,13 +16,13 @@ MAX_NAMED: Final = 3
 INCOMPLETE: Final = "incomplete IP datagram"
 
 
-def judge(capture: int, account: Account) -> Iterator[Row]:
+def judge(capture: int, account: Account) -> Iterator[PlacedFinding]:
     """Finding details about a capture, by its merged account."""
     for finding in _judged(account):
-        yield _detail(capture, finding)
+        yield finding.seen_at(capture)
 
 
-def judge_vantage(capture: int, vantage: Vantage, hidden: int) -> Iterator[Row]:
+def judge_vantage(capture: int, vantage: Vantage, hidden: int) -> Iterator[PlacedFinding]:
     """Finding details about where a capture was taken.
 
     Args:
@@ -39,7 +38,7 @@ def judge_vantage(capture: int, vantage: Vantage, hidden: int) -> Iterator[Row]:
             Certainty.LIKELY,
             why=vantage.why,
         )
-        yield _detail(capture, contradicted)
+        yield contradicted.seen_at(capture)
     elif hidden:
         unknown = _finding(
             "CP010",
@@ -50,10 +49,10 @@ def judge_vantage(capture: int, vantage: Vantage, hidden: int) -> Iterator[Row]:
             why=vantage.why,
             count=hidden,
         )
-        yield _detail(capture, unknown)
+        yield unknown.seen_at(capture)
 
 
-def judge_borders(capture: int, border: Border) -> Iterator[Row]:
+def judge_borders(capture: int, border: Border) -> Iterator[PlacedFinding]:
     """Finding details about what was under way when a capture began and when it ended."""
     if border.begun:
         begun = _finding(
@@ -63,7 +62,7 @@ def judge_borders(capture: int, border: Border) -> Iterator[Row]:
             count=border.begun,
             total=border.known,
         )
-        yield _detail(capture, begun)
+        yield begun.seen_at(capture)
     if border.going_on:
         going_on = _finding(
             "CP016",
@@ -72,11 +71,7 @@ def judge_borders(capture: int, border: Border) -> Iterator[Row]:
             count=border.going_on,
             total=border.timed,
         )
-        yield _detail(capture, going_on)
-
-
-def _detail(capture: int, finding: Finding) -> Row:
-    return finding.seen_at(capture) | {"conversation": ""}
+        yield going_on.seen_at(capture)
 
 
 def _judged(account: Account) -> Iterator[Finding]:

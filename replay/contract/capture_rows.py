@@ -2,7 +2,7 @@
 (``report_rows`` has the others).
 """
 
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, Final, Literal, NotRequired, TypedDict, get_args
 
 
 class FramesBy(TypedDict):
@@ -13,6 +13,11 @@ class FramesBy(TypedDict):
     malformed: int
     truncated: Annotated[int, "of which the capture holds only the beginning"]
     undecodable: Annotated[int, "of a known system, and for a stated reason not decoded further"]
+
+
+#: What becomes of frames, as ``FramesBy`` names it.
+Fate = Literal["decoded", "other", "malformed", "truncated", "undecodable"]
+OUTCOMES: Final[tuple[Fate, ...]] = get_args(Fate)
 
 
 class VantageRow(TypedDict):

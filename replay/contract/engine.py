@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from seqaudit.replay.contract import results
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.contract.parameters import Given, Parameter, Value
-from seqaudit.replay.contract.results import Result
+from seqaudit.replay.contract.results import D, JudgedRow, Result, ResultKind, ResultRow
 from seqaudit.replay.contract.rule import Rule
 from seqaudit.replay.contract.settings import Read, Vantage
 
@@ -155,9 +156,10 @@ class Joining:
     pause_ns: int = NO_PAUSE
 
 
-#: Rows of a comparison's systems, of a kind of results: ``capture``, ``system``, ``stream``,
-#: ``detail`` and the others; frames are still of the job.
-Rows = Callable[[str], Iterator[Detail]]
+class Rows(Protocol):
+    """Rows of a comparison's systems, of a kind of results; frames are still of the job."""
+
+    def __call__(self, kind: ResultKind[D], /) -> Iterator[ResultRow[D]]: ...
 
 
 class Replayed(NamedTuple):
@@ -180,14 +182,12 @@ class Compared(NamedTuple):
     """What streams or captures together say.
 
     Attributes:
-        findings: details, each with its ``capture`` and ``stream``.
-        judged: rows of JUDGED: ``rule``, ``capture``, ``conversation``, ``detail``.
         together: rule to the (capture, conversation) that it was judged on as well.
         holes: captures that are shown to lack something, and what tells it.
     """
 
-    findings: Sequence[Detail] = ()
-    judged: Sequence[Detail] = ()
+    findings: Sequence[PlacedFinding] = ()
+    judged: Sequence[JudgedRow] = ()
     together: Mapping[str, set[tuple[int, str]]] = {}
     holes: Mapping[int, str] = {}
 
@@ -221,7 +221,7 @@ class Comparison(Protocol):
     ) -> None:
         """Write numbers in streams and tables as users read them; ``settle`` needs them plain."""
 
-    def restated(self, finding: Detail) -> Detail:
+    def restated(self, finding: PlacedFinding) -> PlacedFinding:
         """A finding by what was settled."""
         return finding
 

@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, NotRequired, TypedDict
 
 from seqaudit.replay.sequence.ranges import Range, inclusive
 
@@ -50,13 +50,67 @@ class Rests:
     ordered: bool = False
     here: bool = False
 
-    def detail(self) -> dict[str, object]:
+    def detail(self) -> "RestsDetail":
         """As a row carries it."""
         absent = None if self.absent is None else list(self.absent)
         return {"absent": absent, "timed": self.timed, "ordered": self.ordered, "here": self.here}
 
 
 ON_NOTHING: Final = Rests()
+
+
+class RestsDetail(TypedDict):
+    """What a finding rests on, as its row carries it (``Rests``)."""
+
+    absent: list[int] | None
+    timed: bool
+    ordered: bool
+    here: bool
+
+
+class EvidenceDetail(TypedDict):
+    """A job frame, and what it shows."""
+
+    frame: int | None
+    shows: str
+
+
+class FindingDetail(TypedDict):
+    """A finding as an engine's row carries it (``Finding``): job frames, an unfilled text."""
+
+    rule: str
+    certainty: str
+    severity: str | None
+    text: str
+    seqnos: list[list[int]]
+    evidence: list[EvidenceDetail]
+    facts: dict[str, object]
+    frame: int | None
+    at_ns: int | None
+    holds: dict[str, int]
+    rests: NotRequired[RestsDetail]
+
+
+class PlacedFinding(FindingDetail):
+    """A finding with its place, as the report is made of it."""
+
+    capture: int
+    system: str
+    stream: str | None
+
+
+class Failure(TypedDict):
+    """What went wrong in seqaudit itself."""
+
+    type: str
+    message: str
+    at: str
+
+
+class FailedFinding(PlacedFinding):
+    """That a part of the audit failed."""
+
+    exception: Failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +146,9 @@ class Finding:
     holds: Mapping[str, int] = field(default_factory=dict)
     rests: Rests = ON_NOTHING
 
-    def detail(self) -> dict[str, object]:
+    def detail(self) -> FindingDetail:
         """The finding as a row's JSON; ranges become inclusive here (replay/README.md 5)."""
-        row: dict[str, object] = {
+        row: FindingDetail = {
             "rule": self.rule,
             "certainty": str(self.certainty),
             "severity": None if self.severity is None else str(self.severity),
@@ -110,6 +164,11 @@ class Finding:
             row["rests"] = self.rests.detail()
         return row
 
-    def seen_at(self, capture: int) -> dict[str, object]:
+    def seen_at(self, capture: int) -> PlacedFinding:
         """The same with its place: what no engine says, but a comparison or the report itself."""
-        return self.detail() | {"capture": capture, "system": self.system, "stream": self.stream}
+        return {
+            **self.detail(),
+            "capture": capture,
+            "system": self.system,
+            "stream": self.stream,
+        }

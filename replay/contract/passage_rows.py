@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypedDict
 
-from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
+from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding
 from seqaudit.replay.contract.report_rows import Ranges
 from seqaudit.replay.contract.reporter import listed
 from seqaudit.replay.contract.results import JUDGED, Result, Row
@@ -231,7 +231,7 @@ def of_path(
     row: Row,
     spans: Sequence[tuple[int | None, int | None]],
     unread: Mapping[int, str],
-) -> Iterator[Row]:
+) -> Iterator[PlacedFinding]:
     """Details of findings about what one capture has and the other lacks though it spans its time.
 
     Args:
@@ -264,12 +264,11 @@ def of_path(
                 rule, sure, text, system=row["system"], stream=row["stream"],
                 frame=marks[0][0] if marks else None, at_ns=marks[0][1] if marks else None,
                 evidence=[Evidence(frame, "in this capture only") for frame, _ in marks],
+                seqnos=[(a, b + 1) for _, lack, _ in found for a, b in lack["seqnos"]],
                 facts={
                     "named": _and(named), "source_member": source, "target_member": target
                 },
-            ).seen_at(at) | {
-                "seqnos": [part for _, lack, _ in found for part in lack["seqnos"]],
-            }  # fmt: skip
+            ).seen_at(at)  # fmt: skip
 
 
 def _certain(lack: LackRow, span: tuple[int | None, int | None]) -> int:

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from seqaudit.replay.contract.capture_rows import CaptureRow, FramesBy
+from seqaudit.replay.contract.finding import Failure
 from seqaudit.replay.sequence.durations import Percentiles
+from seqaudit.replay.sequence.gaps import StepName
 
 Ranges = list[list[int]]
 Severity = Literal["error", "warning", "info"]
@@ -38,16 +40,25 @@ class MemberRow(TypedDict):
     versions: list[str]
 
 
-class ViewRow(TypedDict):
-    """A membership that was announced."""
+class Place(TypedDict):
+    """The capture and the system of a conversation."""
 
     capture: int
     system: str
+
+
+class ViewFigures(TypedDict):
+    """A membership that was announced."""
+
     id: list[int | str]
     members: list[str]
     installed: Annotated[bool, "by the member at whose interface the capture was taken"]
     frame: int
     at_ns: int
+
+
+class ViewRow(Place, ViewFigures):
+    """A membership that was announced."""
 
 
 class Directions(TypedDict):
@@ -96,11 +107,9 @@ class StreamFigures(TypedDict):
     unrecovered: int | None
 
 
-class StreamPlace(TypedDict):
+class StreamPlace(Place):
     """What the report adds to every stream."""
 
-    capture: int
-    system: str
     id: str
     sender_name: str | None
     receiver_name: str | None
@@ -143,6 +152,12 @@ class StreamRow(StreamFigures, StreamPlace):
     last: NotRequired[str | None]
     first_ns: NotRequired[Time]
     last_ns: NotRequired[Time]
+    start_known: NotRequired[bool]
+    session_start_captured: NotRequired[bool]
+    by_wire_kind: NotRequired[ByKind]
+    open: NotRequired[int | None]
+    not_asked_for: NotRequired[int]
+    no_longer_asked_for: NotRequired[int]
     network_duplicates: NotRequired[NetworkDuplicates]
     bytes: NotRequired[Bytes]
     reordered: NotRequired[int | None]
@@ -170,7 +185,6 @@ class StateRow(TypedDict):
 class ConnectionFigures(TypedDict):
     """One end of a connection, as it was replayed."""
 
-    id: str
     cluster: str
     sender: str
     receiver: str
@@ -188,13 +202,8 @@ class ConnectionFigures(TypedDict):
     unacked_seqnos: Ranges
 
 
-class ConnectionRow(ConnectionFigures):
+class ConnectionRow(ConnectionFigures, StreamPlace):
     """One end of a connection."""
-
-    capture: int
-    system: str
-    sender_name: str | None
-    receiver_name: str | None
 
 
 class EvidenceRow(TypedDict):
@@ -203,23 +212,6 @@ class EvidenceRow(TypedDict):
     frame: int | None
     shows: str
     file: NotRequired[Annotated[str, "its file, in a capture of several"]]
-
-
-StepName = Literal[
-    "last before",
-    "revealed",
-    "asked",
-    "confirmed",
-    "answered",
-    "refused",
-    "unanswered",
-    "first came",
-    "came",
-    "had",
-    "handed on",
-    "never came",
-    "told",
-]
 
 
 class StepRow(TypedDict):
@@ -239,7 +231,25 @@ class StepRow(TypedDict):
     says: Annotated[str, "a clause for the reader"]
 
 
-class StoryRow(TypedDict):
+Where = Literal[
+    "before this point",
+    "after this point",
+    "in this capture itself",
+    "nothing was lost",
+    "cannot be told",
+]
+
+
+class Verdict(TypedDict):
+    """Where the messages of a gap were lost."""
+
+    where: Annotated[Where, "seen from the place of capture"]
+    where_certainty: Certainty
+    where_why: Annotated[str, "what says so, or why it cannot be told"]
+    where_evidence: list[EvidenceRow]
+
+
+class StoryRow(Verdict):
     """What happened to a gap, step by step, and where its messages were lost."""
 
     steps: Annotated[list[StepRow], "in the order of frames; at most a dozen or so"]
@@ -247,19 +257,6 @@ class StoryRow(TypedDict):
     waited_by: Annotated[str | None, "who could hand on nothing behind it; null: not known"]
     waited_by_name: str | None
     waited_ns: Annotated[int | None, "how long; null: not known"]
-    where: Annotated[
-        Literal[
-            "before this point",
-            "after this point",
-            "in this capture itself",
-            "nothing was lost",
-            "cannot be told",
-        ],
-        "seen from the place of capture",
-    ]
-    where_certainty: Certainty
-    where_why: Annotated[str, "what says so, or why it cannot be told"]
-    where_evidence: list[EvidenceRow]
     unknown: Annotated[dict[str, str], "asked, asked_by or waited, and why nobody knows"]
 
 
@@ -294,11 +291,9 @@ class GapRow(TypedDict):
     story: StoryRow
 
 
-class QueryRow(TypedDict):
+class QueryFigures(TypedDict):
     """A query of a cache, and its answer."""
 
-    capture: int
-    system: str
     frame: int
     at_ns: int
     requester: str | None
@@ -324,6 +319,10 @@ class QueryRow(TypedDict):
     duration_ns: Annotated[int | None, "null: it was not seen to end"]
 
 
+class QueryRow(Place, QueryFigures):
+    """A query of a cache, and its answer."""
+
+
 What = Literal[
     "unacknowledged messages",
     "packets from the first missing one on",
@@ -332,19 +331,22 @@ What = Literal[
 ]
 
 
-class WindowRow(TypedDict):
+class WindowFigures(TypedDict):
     """How full a window was over time, or how much was not acknowledged."""
 
-    capture: int
-    system: str
-    stream: Annotated[str | None, "null: of no one stream"]
     what: What
     member: Annotated[str | None, "whose it is; null: not known"]
-    member_name: str | None
     limit: Annotated[int | None, "what fits; null: nothing limits it, or nobody says"]
     most: int
     thinned: Annotated[bool, "points are the higher ones of more steps, and the last"]
     points: Annotated[list[list[int]], "[time in ns, how much from then on]"]
+
+
+class WindowRow(Place, WindowFigures):
+    """How full a window was over time, or how much was not acknowledged."""
+
+    stream: Annotated[str | None, "null: of no one stream"]
+    member_name: str | None
 
 
 class FindingRow(TypedDict):
@@ -367,7 +369,7 @@ class FindingRow(TypedDict):
     filter: Annotated[str, "Wireshark's display filter that shows it"]
     file: NotRequired[str]
     filter_file: NotRequired[str]
-    exception: NotRequired[Annotated[Any, "what went wrong in seqaudit itself"]]
+    exception: NotRequired[Failure]
 
 
 class Judged(TypedDict):
@@ -390,20 +392,23 @@ class RuleRow(TypedDict):
 
     rule: str
     name: str
-    judged: list[Judged]
-    not_judged: list[NotJudged]
+    judged: Sequence[Judged]
+    not_judged: Sequence[NotJudged]
     findings: int
 
 
-class ParameterRow(TypedDict):
-    """A parameter that an engine used, or that was given without effect."""
+class ParameterFigures(TypedDict):
+    """A parameter of an engine."""
 
-    capture: int
-    system: str
-    stream: str | None
     name: str
     value: Annotated[int | bool | str | None, "null: nobody knows, nothing is judged by it"]
     origin: Annotated[str, "given, wire, learned or default"]
+
+
+class ParameterRow(Place, ParameterFigures):
+    """A parameter that an engine used, or that was given without effect."""
+
+    stream: str | None
     used: bool
 
 
@@ -415,8 +420,8 @@ class SeverityCounts(TypedDict):
     info: int
 
 
-class TotalsRow(TypedDict):
-    """Sums over all captures; null where a part is."""
+class CountTotals(TypedDict):
+    """How many of what all captures hold."""
 
     captures: int
     unreadable: int
@@ -425,10 +430,19 @@ class TotalsRow(TypedDict):
     streams: int
     gaps: Annotated[int, "rows of gaps"]
     findings: SeverityCounts
+
+
+class LossTotals(TypedDict):
+    """What became of messages; null where a part is."""
+
     messages: int | None
     lost: int | None
     recovered: int | None
     unrecovered: int | None
+
+
+class TotalsRow(CountTotals, LossTotals):
+    """Sums over all captures; null where a part is."""
 
 
 class PassageRow(TypedDict):
@@ -552,5 +566,5 @@ class Report(TypedDict):
     rules: Sequence[RuleRow]
     parameters: Sequence[ParameterRow]
     totals: TotalsRow
-    tables: NotRequired[Annotated[dict[str, dict[str, list[Any]]], "a system's own tables"]]
+    tables: NotRequired[Annotated[dict[str, dict[str, Sequence[Any]]], "a system's own tables"]]
     metrics: NotRequired[MetricsRow]

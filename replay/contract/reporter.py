@@ -3,16 +3,26 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar, cast
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Severity
 from seqaudit.replay.contract.parameters import EngineParameters, Value
-from seqaudit.replay.contract.report_rows import What
-from seqaudit.replay.contract.results import FINDING, GAP, JUDGED, PARAMETER, WINDOW, Result, Row
+from seqaudit.replay.contract.report_rows import What, WindowFigures
+from seqaudit.replay.contract.results import (
+    FINDING,
+    GAP,
+    JUDGED,
+    PARAMETER,
+    WINDOW,
+    D,
+    Result,
+    ResultKind,
+    Row,
+)
 from seqaudit.replay.contract.story import doubts_over
 from seqaudit.replay.contract.worth import Claim, Worth
 from seqaudit.replay.sequence.fills import Fill
-from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome, Part
+from seqaudit.replay.sequence.gaps import Gap, GapFigures, Mark, Outcome, Part
 from seqaudit.replay.sequence.notes import Note, Times
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
@@ -63,11 +73,11 @@ class Reporter(Generic[S]):
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def row(self, kind: str, row: Mapping[str, object], stream: S | None = None) -> Result:
+    def row(self, kind: ResultKind[D], row: D | Row, stream: S | None = None) -> Result:
         """A row that is no finding."""
         detail: Row = dict(row)
         if kind == GAP:
-            detail |= self._for_the_story(detail, stream)
+            detail |= self._for_the_story(cast(GapFigures, row), stream)
         return Result(
             self.capture,
             kind,
@@ -94,13 +104,13 @@ class Reporter(Generic[S]):
         points = fill.points()
         if begin_ns is not None and points[0][0] > begin_ns:
             points.insert(0, [begin_ns, 0])
-        detail = {
+        detail: WindowFigures = {
             "what": what, "member": member, "limit": limit, "most": fill.most,
             "thinned": fill.thinned, "points": points,
         }  # fmt: skip
         yield self.row(WINDOW, detail, stream)
 
-    def _for_the_story(self, gap: Row, stream: S | None) -> Row:
+    def _for_the_story(self, gap: GapFigures, stream: S | None) -> Row:
         """What a gap's story needs and its row does not say (``contract.story``)."""
         receiver = None if stream is None else self.receiver_of(stream)
         doubts = doubts_over(gap, self.worth, None if stream is None else stream.key)

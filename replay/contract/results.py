@@ -1,29 +1,107 @@
 """What the replay stage emits: streams, gaps, findings, views, members, accounts, judged rules."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, Generic, NotRequired, TypedDict, TypeVar
 
 import pyarrow as pa
 
 from seqaudit.decoders.contract.events import compact
+from seqaudit.replay.contract.finding import FindingDetail
+from seqaudit.replay.contract.report_rows import (
+    ConnectionFigures,
+    ParameterFigures,
+    QueryFigures,
+    StateRow,
+    StreamFigures,
+    ViewFigures,
+    WindowFigures,
+)
+from seqaudit.replay.sequence.gaps import GapFigures
 
-STREAM: Final = "STREAM"
-GAP: Final = "GAP"
-CONNECTION: Final = "CONNECTION"  # one end of a connection: its states, what was left unacked
-BOTH_ENDS: Final = "BOTH_ENDS"  # a stream whose sender's and receiver's captures are both given
-FINDING: Final = "FINDING"
-VIEW: Final = "VIEW"
-QUERY: Final = "QUERY"  # of a cache: what was asked, what came, how it ended
-WINDOW: Final = "WINDOW"  # how full something was over time
-MEMBER: Final = "MEMBER"
-ACCOUNT: Final = "ACCOUNT"
-PROBLEM: Final = "PROBLEM"  # of the capture: an incomplete datagram, a damaged stretch
-JUDGED: Final = "JUDGED"  # rules that were judged on a conversation, or why they could not be
-PARAMETER: Final = "PARAMETER"
-TABLE: Final = "TABLE"  # a row of a system's own table; ``detail["table"]`` names it
+D = TypeVar("D", bound=Mapping[str, object])
+
+#: A row of which only its own system knows what it says: as JSON has it.
+Row = dict[str, Any]
+
+
+class ResultKind(str, Generic[D]):
+    """A kind of results, and the type of what its rows say."""
+
+    __slots__ = ()
+
+
+class ResultRow(TypedDict, Generic[D]):
+    """A row of RESULTS as readers have it; its kind is the one that was asked for."""
+
+    capture: int
+    conversation: str
+    system: str
+    stream: str | None
+    frame: int | None
+    at_ns: int | None
+    rule: str | None
+    detail: D
+
+
+class ConnectionDetail(ConnectionFigures):
+    """One end of a connection."""
+
+    later: list[StateRow]  # that it enters unless the capture ends first
+
+
+class MemberDetail(TypedDict):
+    """Who was seen, once for each address, name and version."""
+
+    member: str
+    address: NotRequired[str | None]
+    name: NotRequired[str | None]
+    version: NotRequired[str | None]
+
+
+class ProblemDetail(TypedDict):
+    """A datagram of which fragments are missing."""
+
+    source: str
+    destination: str
+    what: str
+
+
+class JudgedRow(TypedDict):
+    """That a rule was judged on a conversation, as a comparison says it."""
+
+    rule: str
+    capture: int
+    conversation: str
+    why: str | None  # it was not judged; null: it was
+
+
+class JudgedDetail(TypedDict):
+    """The rules that were judged on a conversation, and those that were not, by why."""
+
+    judged: list[str]
+    not_judged: dict[str, list[str]]
+
+
+STREAM: Final = ResultKind[StreamFigures]("STREAM")  # of a type of its system
+GAP: Final = ResultKind[GapFigures]("GAP")
+#: One end of a connection: its states, what was left unacked.
+CONNECTION: Final = ResultKind[ConnectionDetail]("CONNECTION")
+#: A stream whose sender's and receiver's captures are both given.
+BOTH_ENDS: Final = ResultKind[Row]("BOTH_ENDS")
+FINDING: Final = ResultKind[FindingDetail]("FINDING")
+VIEW: Final = ResultKind[ViewFigures]("VIEW")
+QUERY: Final = ResultKind[QueryFigures]("QUERY")  # of a cache: what was asked, how it ended
+WINDOW: Final = ResultKind[WindowFigures]("WINDOW")  # how full something was over time
+MEMBER: Final = ResultKind[MemberDetail]("MEMBER")
+ACCOUNT: Final = ResultKind[Row]("ACCOUNT")
+PROBLEM: Final = ResultKind[ProblemDetail]("PROBLEM")
+JUDGED: Final = ResultKind[JudgedDetail]("JUDGED")
+PARAMETER: Final = ResultKind[ParameterFigures]("PARAMETER")
+#: A row of a system's own table; ``detail["table"]`` names it.
+TABLE: Final = ResultKind[Mapping[str, Any]]("TABLE")
 
 RESULTS: Final = pa.schema(
     [
@@ -41,21 +119,18 @@ RESULTS: Final = pa.schema(
     ]
 )
 
-#: A row of results, or of the report, as JSON has it.
-Row = dict[str, Any]
-
 _PLACE: Final = attrgetter("kind", "capture", "conversation", "system")
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One row of RESULTS; ``detail`` is still a dict, unless ``text`` is what it makes."""
+    """One row of RESULTS; ``detail`` is still an object, unless ``text`` is what it makes."""
 
     capture: int
     kind: str
     conversation: str
     system: str
-    detail: Row
+    detail: Mapping[str, Any]
     stream: str | None = None
     frame: int | None = None
     at_ns: int | None = None

@@ -8,21 +8,39 @@ is likely at best, and cannot be told where the capture has holes of its own.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypedDict, cast
 
 from seqaudit.replay.contract.finding import Certainty
+from seqaudit.replay.contract.report_rows import Certainty as CertaintyText
+from seqaudit.replay.contract.report_rows import EvidenceRow, GapRow, StepRow, Verdict
+from seqaudit.replay.contract.report_rows import Where as WhereText
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.worth import BEGINNING, MISSING, Worth
-from seqaudit.replay.sequence.gaps import Outcome
+from seqaudit.replay.sequence.gaps import GapFigures, Outcome, Step, StepName
 
 #: Which end of a stream is at the place of capture.
 SENDER, RECEIVER, BETWEEN = "sender", "receiver", "between"
 
-#: What an engine hands on for the story, and is no part of the report's row.
-_HANDED_ON: Final = (
-    "heard", "heard_more", "placed", "doubts", "receiver", "never_asked", "loss", "waited_ns",
-    "handed_on",
-)  # fmt: skip
+
+class PlacedGap(TypedDict):
+    """Where the messages of a gap were lost, and what says so."""
+
+    where: str
+    why: str
+
+
+class HandedOn(TypedDict):
+    """What an engine hands on for the story, and is no part of the report's row; null: nothing."""
+
+    heard: list[Step] | None
+    heard_more: int | None  # further requests
+    placed: PlacedGap | None
+    doubts: list[str] | None
+    receiver: str | None
+    never_asked: str | None  # why nobody was seen to ask
+    loss: object
+    waited_ns: int | None
+    handed_on: str | None  # how it was
 
 
 class Where(StrEnum):
@@ -103,11 +121,11 @@ def by_outcome(outcome: str, role: str, requests: int) -> tuple[Where, str]:
     return _AT_RECEIVER.get(outcome, _NOBODY_ASKED)
 
 
-def doubts_over(row: Row, worth: Worth, stream: str | None) -> list[str]:
+def doubts_over(row: GapFigures | GapRow, worth: Worth, stream: str | None) -> list[str]:
     """Why the capture may have missed what was there from the last frame before a gap until it was
     asked for, or had come. Frames are job frames."""
     first = row["lost_after_frame"]
-    ends = [row[key] for key in ("revealed_frame", "requested_frame", "repaired_frame")]
+    ends = (row["revealed_frame"], row["requested_frame"], row["repaired_frame"])
     last = max((frame for frame in ends if frame is not None), default=first)
     begin = BEGINNING if first is None else first
     spans = worth.over(begin, begin if last is None else last, stream, MISSING)
@@ -116,7 +134,7 @@ def doubts_over(row: Row, worth: Worth, stream: str | None) -> list[str]:
 
 def with_story(
     row: Row, worth: Worth | None, called: Callable[[str | None], str | None], end_ns: int | None
-) -> Row:
+) -> GapRow:
     """A row of ``gaps`` with its story; frames are job frames, and stay so.
 
     Args:
@@ -124,41 +142,39 @@ def with_story(
         called: the name of an identity.
         end_ns: when the capture ended; null: not known.
     """
-    handed = {key: row.pop(key, None) for key in _HANDED_ON}
-    receiver = handed["receiver"]
-    thrown_away = (handed["placed"] or {}).get("where") == Where.AFTER
+    handed = cast(HandedOn, {key: row.pop(key, None) for key in HandedOn.__annotations__})
+    gap = cast(GapRow, row)
+    receiver, place = handed["receiver"], handed["placed"]
+    thrown_away = place is not None and place["where"] == Where.AFTER
     steps = _steps(
-        row, handed["heard"] or [], receiver, handed["handed_on"] or "handed on in order",
-        thrown_away=thrown_away, end_ns=end_ns,
+        gap, handed["heard"] or [], receiver, handed["handed_on"] or "handed on in order",
+        thrown_away=thrown_away, end_ns=end_ns, called=called,
     )  # fmt: skip
     if handed["heard"]:
         steps = _in_order(steps)
-    for step in steps:
-        step["by_name"] = None if step["by"] is None else called(step["by"])
-    waited = row["delivered_after_ns"] if handed["waited_ns"] is None else handed["waited_ns"]
+    waited = gap["delivered_after_ns"] if handed["waited_ns"] is None else handed["waited_ns"]
     unknown: dict[str, str] = {}
-    verdict = _verdict(row, handed, worth)
-    if row["requests"] == 0 and verdict["where"] != Where.NOWHERE:
+    verdict = _verdict(gap, handed, worth)
+    if gap["requests"] == 0 and verdict["where"] != str(Where.NOWHERE):
         unknown["asked"] = handed["never_asked"] or "no request for it is in this capture"
     elif any(step["step"] == "asked" and step["by"] is None for step in steps):
         unknown["asked_by"] = "several receivers, or one that nothing names"
     if waited is None:
         unknown["waited"] = "this capture does not show when what came behind it was handed on"
-    return row | {
-        "story": {
-            "steps": steps,
-            "steps_more": handed["heard_more"] or 0,
-            "waited_by": None if waited is None else receiver,
-            "waited_by_name": None if waited is None else called(receiver),
-            "waited_ns": waited,
-            **verdict,
-            "unknown": unknown,
-        }
+    gap["story"] = {
+        "steps": steps,
+        "steps_more": handed["heard_more"] or 0,
+        "waited_by": None if waited is None else receiver,
+        "waited_by_name": None if waited is None else called(receiver),
+        "waited_ns": waited,
+        **verdict,
+        "unknown": unknown,
     }
+    return gap
 
 
-def _verdict(row: Row, handed: Row, worth: Worth | None) -> Row:
-    if handed["placed"]:
+def _verdict(row: GapRow, handed: HandedOn, worth: Worth | None) -> Verdict:
+    if handed["placed"] is not None:
         where, why = Where(handed["placed"]["where"]), handed["placed"]["why"]
     else:
         where, why = by_outcome(row["outcome"], BETWEEN, row["requests"])
@@ -170,36 +186,38 @@ def _verdict(row: Row, handed: Row, worth: Worth | None) -> Row:
         where, why = Where.UNTOLD, "; ".join(dict.fromkeys([*doubts, why]))
     if where is Where.UNTOLD:
         certainty = Certainty.UNDECIDABLE
-    evidence = [
-        {"frame": row[key], "shows": shows}
-        for key, shows in (
-            ("lost_after_frame", "the last before it"),
-            ("revealed_frame", f"{row['revealed_by'] or 'this'} shows that it exists"),
-            ("requested_frame", "it is asked for, so it had not come to who asks"),
+    evidence: list[EvidenceRow] = [
+        {"frame": frame, "shows": shows}
+        for frame, shows in (
+            (row["lost_after_frame"], "the last before it"),
+            (row["revealed_frame"], f"{row['revealed_by'] or 'this'} shows that it exists"),
+            (row["requested_frame"], "it is asked for, so it had not come to who asks"),
         )
-        if row[key] is not None
+        if frame is not None
     ]
     return {
-        "where": str(where),
-        "where_certainty": str(certainty),
+        "where": cast(WhereText, str(where)),
+        "where_certainty": cast(CertaintyText, str(certainty)),
         "where_why": why,
         "where_evidence": evidence,
     }
 
 
 def _steps(
-    row: Row, heard: Iterable[Row], receiver: str | None, handed_on: str, *, thrown_away: bool,
-    end_ns: int | None,
-) -> list[Row]:  # fmt: skip
+    row: GapRow, heard: Iterable[Step], receiver: str | None, handed_on: str, *, thrown_away: bool,
+    end_ns: int | None, called: Callable[[str | None], str | None],
+) -> list[StepRow]:  # fmt: skip
     revealed_ns = row["revealed_at_ns"]
     asked_ns = _later(revealed_ns, row["requested_after_ns"])
-    steps: list[Row] = []
+    steps: list[StepRow] = []
 
-    def add(step: str, frame: int | None, at_ns: int | None, by: str | None, says: str) -> None:
+    def add(
+        step: StepName, frame: int | None, at_ns: int | None, by: str | None, says: str
+    ) -> None:
         after_ns = None if at_ns is None or revealed_ns is None else at_ns - revealed_ns
         steps.append({
             "step": step, "frame": frame, "at_ns": at_ns, "after_ns": after_ns, "by": by,
-            "says": says,
+            "by_name": None if by is None else called(by), "says": says,
         })  # fmt: skip
 
     if row["lost_after_frame"] is not None:
@@ -214,7 +232,7 @@ def _steps(
     first = next((step["frame"] for step in heard if step["step"] == "first came"), None)
     for step in heard:
         if step["step"] == "asked":
-            some_came = first is not None and first < step["frame"]
+            some_came = first is not None and first < (step["frame"] or 0)
             says = _asked(step.get("some"), again=asked, some_came=some_came)
             asked = True
             by_whom = step.get("by") or receiver
@@ -264,9 +282,10 @@ def _asked(some: Sequence[int] | None, *, again: bool, some_came: bool) -> str:
     return f"asked for again: {'not all' if some_came else 'nothing'} had come"
 
 
-def _in_order(steps: list[Row]) -> list[Row]:
+def _in_order(steps: list[StepRow]) -> list[StepRow]:
     """Steps by their frames; what no frame shows stands behind what had happened by then."""
-    ordered = sorted((step for step in steps if step["frame"] is not None), key=_frame_of)
+    ordered = [step for step in steps if step["frame"] is not None]
+    ordered.sort(key=lambda step: step["frame"] or 0)
     unseen = [step for step in steps if step["frame"] is None]
     for step in sorted(unseen, key=lambda step: step["step"] == "handed on"):
         at_ns = step["at_ns"]
@@ -277,11 +296,6 @@ def _in_order(steps: list[Row]) -> list[Row]:
         )
         ordered.insert(next(later, len(ordered)), step)
     return ordered
-
-
-def _frame_of(step: Row) -> int:
-    frame: int = step["frame"]
-    return frame
 
 
 def _later(start_ns: int | None, after_ns: int | None) -> int | None:

@@ -7,15 +7,15 @@ datagram that finds one. In tests it is raised instead, unless a test asks for t
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from types import TracebackType
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
-from seqaudit.replay.contract.finding import Certainty, Finding
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.finding import Certainty, FailedFinding, Finding
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Mapping[str, object])
 
 FAILED: Final = "CP099"
 
@@ -39,7 +39,7 @@ def failure(
     stream: str | None = None,
     frame: int | None = None,
     at_ns: int | None = None,
-) -> Row:
+) -> FailedFinding:
     """The detail of the finding that a part of the audit failed.
 
     Args:
@@ -58,8 +58,10 @@ def failure(
         at_ns=at_ns,
         facts={"part": part, "exception": kind, "place": place},
     )
-    failed = {"type": kind, "message": message, "at": place}
-    return found.seen_at(capture) | {"exception": failed}
+    return {
+        **found.seen_at(capture),
+        "exception": {"type": kind, "message": message, "at": place},
+    }
 
 
 class Wall:
@@ -71,7 +73,7 @@ class Wall:
 
     def __init__(self, *, up: bool) -> None:
         self._up = up
-        self.failures: list[Row] = []
+        self.failures: list[FailedFinding] = []
 
     def part(self, part: str, do: Callable[..., T], *given: object, capture: int = 0) -> T | None:
         """What ``do`` gives for what is given; null where it fails."""
@@ -85,7 +87,7 @@ class Wall:
             self.failures.append(failure(part, problem, capture=capture))
             return None
 
-    def rows(self, part: str, make: Callable[[Row], T], rows: Iterable[Row]) -> Iterator[T]:
+    def rows(self, part: str, make: Callable[[R], T], rows: Iterable[R]) -> Iterator[T]:
         """What is made of each row; those that fail are left out."""
         for row in rows:
             try:
@@ -96,7 +98,7 @@ class Wall:
                 if not self._up:
                     raise
                 where = {key: row[key] for key in _WHERE if row.get(key) is not None}
-                self.failures.append(failure(part, problem, **where))
+                self.failures.append(failure(part, problem, **cast(Any, where)))
                 continue
             yield made
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
+from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding
 from seqaudit.replay.contract.results import Row
 
 
@@ -45,7 +45,7 @@ def session_of(capture: int, stream: str, row: Row) -> Session | None:
     )  # fmt: skip
 
 
-def judge(seen: Iterable[Session]) -> list[Row]:
+def judge(seen: Iterable[Session]) -> list[PlacedFinding]:
     """Finding details, each with its ``capture`` and ``stream``."""
     places: dict[tuple[int, str, str], list[Session]] = {}
     clients: dict[tuple[int, str, str], list[Session]] = {}

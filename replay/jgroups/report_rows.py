@@ -5,14 +5,12 @@ from typing import Annotated, NotRequired, TypedDict
 from seqaudit.replay.contract.report_rows import (
     ByKind,
     Bytes,
-    ConnectionFigures,
     Delivered,
     Directions,
     Listed,
     NetworkDuplicates,
     Retransmissions,
     Role,
-    StateRow,
     StreamFigures,
     Time,
     Unknown,
@@ -124,12 +122,6 @@ class UnicastStreamRow(JGroupsStreamRow):
         dict[str, SentRow] | None, "by rule set; null: the receiver is not here"
     ]
     unacknowledged: Annotated[UnacknowledgedRow | None, "null: the sender is not here"]
-
-
-class ConnectionEnd(ConnectionFigures):
-    """A connection as the end that was replayed saw it."""
-
-    later: Annotated[list[StateRow], "by timeouts, unless the capture ends before"]
 
 
 class McastPeer(TypedDict):

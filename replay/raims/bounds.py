@@ -7,8 +7,9 @@ there the bounds meet. Works on streams and tables as the report has them.
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, cast
 
+from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.raims.seqno import BASE_BITS, key
 from seqaudit.replay.raims.truth import BY_NOTICE
@@ -34,22 +35,22 @@ def tighten(streams: Sequence[Row], tables: Mapping[str, Sequence[Row]]) -> None
     _total(by_name, tables.get("loss", ()))
 
 
-def restated(detail: Row, streams: Mapping[tuple[int, str], Row]) -> Row:
+def restated(detail: PlacedFinding, streams: Mapping[tuple[int, str], Row]) -> PlacedFinding:
     """A finding about losses with the bounds that they have now.
 
     Args:
         streams: by capture and id, tightened.
     """
-    facts = detail.get("facts") or {}
-    stream = streams.get((detail["capture"], detail.get("stream") or ""))
+    facts = detail["facts"]
+    stream = streams.get((detail["capture"], detail["stream"] or ""))
     if "losses" not in facts or stream is None:
         return detail
-    losses = [stream["losses"][place] for place in facts["losses"]]
+    losses = [stream["losses"][place] for place in cast(list[int], facts["losses"])]
     uppers = [loss["upper"] for loss in losses]
     bounds = bounds_of(
         sum(loss["lower"] for loss in losses), None if None in uppers else sum(uppers)
     )
-    return detail | {"facts": facts | bounds}
+    return {**detail, "facts": facts | bounds}
 
 
 def bounds_of(lower: int, upper: int | None) -> Row:

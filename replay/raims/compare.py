@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from seqaudit.replay.contract.engine import Compared, Comparison, Detail, Replayed
+from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.contract.results import TABLE
 from seqaudit.replay.raims import bounds, seqno_text
 
@@ -26,14 +27,14 @@ class RaimsComparison(Comparison):
     ) -> None:
         seqno_text.print_seqnos(streams, tables)
 
-    def restated(self, finding: Detail) -> Detail:
+    def restated(self, finding: PlacedFinding) -> PlacedFinding:
         return bounds.restated(finding, self._settled) if self._settled else finding
 
     def restated_gap(self, gap: Detail) -> Detail:
         return bounds.restated_gap(gap, self._settled) if "loss" in gap else gap
 
     def judge(self, replayed: Replayed) -> Compared:
-        tables = ((row["capture"], row["detail"]) for row in replayed.rows(TABLE))
+        tables = ((row["capture"], dict(row["detail"])) for row in replayed.rows(TABLE))
         first = next(tables, None)
         if first is None:
             return Compared()

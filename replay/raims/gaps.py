@@ -21,7 +21,7 @@ from seqaudit.replay.raims.reporting import SEEMED_SILENT, RaimsReporter
 from seqaudit.replay.raims.seqno import base_of, frame_of, seqno, shown
 from seqaudit.replay.raims.streams import NumberGap, Stream
 from seqaudit.replay.raims.truth import BY_CHAIN, BY_CHAIN_FRAME, BY_NUMBERS, Loss
-from seqaudit.replay.sequence.gaps import MAX_ASKS, Mark, Outcome, between
+from seqaudit.replay.sequence.gaps import MAX_ASKS, Mark, Outcome, Step, between
 
 #: Inclusive ranges of seqnos.
 Ranges = list[list[int]]
@@ -173,7 +173,7 @@ def _row(
     }
 
 
-def _naks(holes: list[Hole]) -> tuple[list[Row], int]:
+def _naks(holes: list[Hole]) -> tuple[list[Step], int]:
     """NAKs of the observer's own link for packets of a loss, as steps; and how many more."""
     asks = sorted((ask.mark, hole.sqn, ask) for hole in holes for ask in hole.asks)
     steps = [

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Rests
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding, Rests
+from seqaudit.replay.contract.results import JudgedRow, Row
 from seqaudit.replay.raims.advisories import (
     INBOUND,
     INTERVAL_NS,
@@ -80,7 +80,7 @@ class _Daemon:
     outbound: list[Row] = field(default_factory=list)
 
 
-def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[Row], list[Row]]:
+def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[PlacedFinding], list[JudgedRow]]:
     """Finding details, each with its ``capture``; and JUDGED rows of the rules.
 
     Args:
@@ -113,8 +113,8 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[Row], list[Row]]:
         client.advisories = sorted(
             told.get(place, []), key=lambda row: (row["at_ns"], row["frame"], row["index"])
         )
-    found: list[Row] = []
-    judged: list[Row] = []
+    found: list[PlacedFinding] = []
+    judged: list[JudgedRow] = []
     for client in clients.values():
         found += [f.seen_at(client.capture) for f in _unthrottled(client)]
         judged.append(_judged("RA026", client.capture, None))
@@ -151,13 +151,8 @@ def _serves(daemon: _Daemon, client: _Client) -> bool:
     )
 
 
-def _judged(rule: str, capture: int, why: str | None) -> Row:
-    return {
-        "rule": rule,
-        "capture": capture,
-        "conversation": SYSTEM,
-        "detail": {"judged": why is None, "why": why},
-    }
+def _judged(rule: str, capture: int, why: str | None) -> JudgedRow:
+    return {"rule": rule, "capture": capture, "conversation": SYSTEM, "why": why}
 
 
 def _unthrottled(client: _Client) -> Iterator[Finding]:
@@ -176,7 +171,7 @@ def _unthrottled(client: _Client) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _compared(daemon: _Daemon, clients: list[_Client]) -> Iterator[Row]:
+def _compared(daemon: _Daemon, clients: list[_Client]) -> Iterator[PlacedFinding]:
     """What each client must have been told, beside what it was told."""
     replayed = Advisories(lambda event: [c.key for c in clients if c.gets(event)])
     for event in daemon.events:

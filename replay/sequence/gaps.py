@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, NamedTuple, NotRequired, TypedDict
+from typing import Final, Literal, NamedTuple, NotRequired, TypedDict
 
 from seqaudit.replay.sequence.ranges import Range, RangeSet, inclusive
 
@@ -58,13 +58,32 @@ class Ask(NamedTuple):
         return {"step": "asked", "frame": self.mark.frame, "at_ns": self.mark.at_ns, "by": self.by}
 
 
+#: What happened to a gap, of which its story tells.
+StepName = Literal[
+    "last before",
+    "revealed",
+    "asked",
+    "confirmed",
+    "answered",
+    "refused",
+    "unanswered",
+    "first came",
+    "came",
+    "had",
+    "handed on",
+    "never came",
+    "told",
+]
+
+
 class Step(TypedDict):
     """What was heard of a gap."""
 
-    step: str
-    frame: int
-    at_ns: int
+    step: StepName
+    frame: int | None
+    at_ns: int | None
     by: NotRequired[str | None]
+    says: NotRequired[str]
     some: NotRequired[list[int]]  # how many of how many were asked for, where it is not all
 
 

@@ -1,8 +1,12 @@
 """What several streams and captures together say, of all systems: for one report."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import cast
 
 from seqaudit.replay.contract.engine import Compared, Comparison, Detail, Replayed, Rows
+from seqaudit.replay.contract.finding import PlacedFinding
+from seqaudit.replay.contract.report_rows import StreamFigures, StreamRow
+from seqaudit.replay.contract.results import D, ResultKind, ResultRow
 from seqaudit.replay.contract.wall import Wall
 from seqaudit.replay.stages.systems import SYSTEMS
 
@@ -30,11 +34,11 @@ class Comparisons:
         #: Whether figures rest on all streams.
         self.reads_first = any(comparison.reads_first for _, comparison in there)
 
-    def note(self, row: Detail) -> None:
+    def note(self, row: ResultRow[StreamFigures]) -> None:
         """A STREAM row goes by."""
-        comparison = self._at(row).get(system_of(row))
+        comparison = self._at(row["capture"]).get(system_of(row))
         if comparison is not None:
-            comparison.note(row["capture"], row["stream"], row["detail"])
+            comparison.note(row["capture"], row["stream"] or "", cast(Detail, row["detail"]))
 
     def figures(self, rows: Rows) -> dict[tuple[int, str], Detail]:
         """(capture, stream) to figures that rest on other streams; ``rows`` of all systems."""
@@ -45,11 +49,11 @@ class Comparisons:
         return found
 
     def settle(
-        self, streams: Sequence[Detail], tables: Mapping[str, Mapping[str, Sequence[Detail]]]
+        self, streams: Sequence[StreamRow], tables: Mapping[str, Mapping[str, Sequence[Detail]]]
     ) -> None:
         """Change the rows of systems in ``changed`` by each other."""
         for own in self._of.values():
-            here = self._rows_of(own, streams)
+            here = self._rows_of(own, cast(Sequence[Detail], streams))
             for name in sorted(self.changed):
                 named = {
                     table: self._rows_of(own, rows) for table, rows in tables.get(name, {}).items()
@@ -57,15 +61,15 @@ class Comparisons:
                 for change in (own[name].settle, own[name].print_numbers):
                     self._wall.part(_together([name]), change, here, named)
 
-    def restated(self, finding: Detail) -> Detail:
+    def restated(self, finding: PlacedFinding) -> PlacedFinding:
         """A finding by what was settled."""
-        for comparison in dict.fromkeys(self._at(finding).values()):
+        for comparison in dict.fromkeys(self._at(finding["capture"]).values()):
             finding = comparison.restated(finding)
         return finding
 
     def restated_gap(self, gap: Detail) -> Detail:
         """A gap by what was settled."""
-        for comparison in dict.fromkeys(self._at(gap).values()):
+        for comparison in dict.fromkeys(self._at(gap["capture"]).values()):
             gap = comparison.restated_gap(gap)
         return gap
 
@@ -81,9 +85,9 @@ class Comparisons:
             self._replayed[comparison] = asked
         return found
 
-    def both_ends(self, row: Detail) -> Detail:
+    def both_ends(self, row: ResultRow[Detail]) -> Detail:
         """The detail of a BOTH_ENDS row, once everything is judged."""
-        comparison = self._at(row)[system_of(row)]
+        comparison = self._at(row["capture"])[system_of(row)]
         return comparison.both_ends(row["detail"], self._replayed[comparison])
 
     def _each(self) -> Iterator[tuple[dict[str, Comparison], Comparison, list[str]]]:
@@ -92,16 +96,21 @@ class Comparisons:
             for comparison in dict.fromkeys(own.values()):
                 yield own, comparison, [name for name in own if own[name] is comparison]
 
-    def _at(self, row: Detail) -> dict[str, Comparison]:
-        return self._of[self._networks[row["capture"]]]
+    def _at(self, capture: int) -> dict[str, Comparison]:
+        return self._of[self._networks[capture]]
 
     def _rows_of(self, own: dict[str, Comparison], rows: Sequence[Detail]) -> Sequence[Detail]:
-        return rows if len(self._of) == 1 else [row for row in rows if self._at(row) is own]
+        return (
+            rows if len(self._of) == 1 else [row for row in rows if self._at(row["capture"]) is own]
+        )
 
     def _rows_by_kind(self, own: dict[str, Comparison], names: Sequence[str], rows: Rows) -> Rows:
-        return lambda kind: (
-            row for row in rows(kind) if system_of(row) in names and self._at(row) is own
-        )
+        def of(kind: ResultKind[D], /) -> Iterator[ResultRow[D]]:
+            for row in rows(kind):
+                if system_of(row) in names and self._at(row["capture"]) is own:
+                    yield row
+
+        return of
 
 
 def _by_system() -> dict[str, Comparison]:
@@ -118,7 +127,6 @@ def _together(names: Sequence[str]) -> str:
     return f"what streams of {' and '.join(names)} say together"
 
 
-def system_of(row: Detail) -> str:
+def system_of(row: ResultRow[D]) -> str:
     """The system that replayed a row's conversation."""
-    name: str = row["conversation"]
-    return name.partition("|")[0]
+    return row["conversation"].partition("|")[0]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from seqaudit.replay.contract.both_ends import BothEnds
 from seqaudit.replay.contract.engine import Compared, Detail, Replayed, Rows
+from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.contract.results import QUERY
 from seqaudit.replay.zenoh import far_end, legs
 from seqaudit.replay.zenoh.causes import Why
@@ -33,8 +34,8 @@ class ZenohComparison(BothEnds):
                 found[place] = own | far.figures(capture, row | own)
         return found
 
-    def restated(self, finding: Detail) -> Detail:
-        known = self._shown.get((finding["capture"], finding.get("stream") or ""))
+    def restated(self, finding: PlacedFinding) -> PlacedFinding:
+        known = self._shown.get((finding["capture"], finding["stream"] or ""))
         return finding if known is None else far_end.restated_finding(finding, known)
 
     def restated_gap(self, gap: Detail) -> Detail:

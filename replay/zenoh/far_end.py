@@ -8,7 +8,9 @@ lacks was lost on the way back; what a whole answer there lacks the cache no lon
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.finding import PlacedFinding
+from seqaudit.replay.contract.report_rows import QueryFigures
+from seqaudit.replay.contract.results import ResultRow, Row
 from seqaudit.replay.sequence.ranges import RangeSet, half_open, inclusive
 from seqaudit.replay.zenoh.causes import (
     Cause,
@@ -64,10 +66,12 @@ class FarEnds:
     """
 
     def __init__(
-        self, streams: Iterable[tuple[int, str, Row]], queries: Callable[[], Iterator[Row]]
+        self,
+        streams: Iterable[tuple[int, str, Row]],
+        queries: Callable[[], Iterator[ResultRow[QueryFigures]]],
     ) -> None:
         self._senders: dict[tuple[str, str], list[tuple[int, Row]]] = {}
-        self._asked: dict[_Key, list[Row]] = {}
+        self._asked: dict[_Key, list[QueryFigures]] = {}
         wanting: list[tuple[int, str, Row]] = []
         for capture, stream, row in streams:
             if row.get("kind") == "samples" and row["role"] == "sender":
@@ -115,7 +119,11 @@ class FarEnds:
 
 
 def _of_miss(
-    miss: MissRow, row: Row, sender: Row, captures: tuple[int, int], asked: Mapping[_Key, list[Row]]
+    miss: MissRow,
+    row: Row,
+    sender: Row,
+    captures: tuple[int, int],
+    asked: Mapping[_Key, list[QueryFigures]],
 ) -> list[Why]:
     """What the far end shows of one miss; of samples of which it tells nothing, nothing."""
     parts: list[Why] = []
@@ -143,7 +151,9 @@ def _of_miss(
     return within(furthest(parts), (samples(parts) - untold) & open_here)
 
 
-def _of_query(own: Row, far: Row | None, sender: Row, first: int, stop: int) -> Iterator[Why]:
+def _of_query(
+    own: QueryFigures, far: QueryFigures | None, sender: Row, first: int, stop: int
+) -> Iterator[Why]:
     """What became of [first, stop) of a query: ``own`` where it was sent, ``far`` where it came."""
     if far is None:
         if _never_came(own, sender):
@@ -168,7 +178,7 @@ def _of_query(own: Row, far: Row | None, sender: Row, first: int, stop: int) -> 
             yield Why(a, b, Cause.UNANSWERED)
 
 
-def _never_came(own: Row, sender: Row) -> bool:
+def _never_came(own: QueryFigures, sender: Row) -> bool:
     """A query of which the far end has nothing, though it has samples from before and after."""
     if own["replies"] or own["discarded_replies"] or own["outcome"] != "timed out":
         return False
@@ -203,7 +213,7 @@ def restated_gap(gap: Row, known: list[Why]) -> Row:
     return gap | {"causes": better}
 
 
-def restated_finding(finding: Row, known: list[Why]) -> Row:
+def restated_finding(finding: PlacedFinding, known: list[Why]) -> PlacedFinding:
     """A finding about misses, and what the far end shows of them."""
     told = by_cause(within(known, half_open(finding["seqnos"])))
     if finding["rule"] not in RULES or not told or finding["facts"].get("lane"):
@@ -214,4 +224,4 @@ def restated_finding(finding: Row, known: list[Why]) -> Row:
         for cause, name in zip(told, facts, strict=True)
     )
     text = f"{finding['text']} The capture at the other end shows: {says}."
-    return finding | {"text": text, "facts": finding["facts"] | facts}
+    return {**finding, "text": text, "facts": finding["facts"] | facts}

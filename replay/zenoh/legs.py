@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Final
 
-from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
+from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.sequence.ranges import Range, RangeSet, half_open, inclusive, total
 from seqaudit.replay.zenoh.report_rows import CauseRow, MissRow
@@ -94,7 +94,9 @@ class Leg:
         return self.last_ns < other.first_ns
 
 
-def judge(streams: Iterable[tuple[int, str, Row]], spans: Spans) -> tuple[list[Row], Judged]:
+def judge(
+    streams: Iterable[tuple[int, str, Row]], spans: Spans
+) -> tuple[list[PlacedFinding], Judged]:
     """Finding details, each with its ``capture`` and ``stream``; and what could be compared.
 
     Args:
@@ -109,7 +111,7 @@ def judge(streams: Iterable[tuple[int, str, Row]], spans: Spans) -> tuple[list[R
             legs.setdefault(row["source"], {}).setdefault(place, Leg.of(capture, stream, row))
         elif row.get("kind") == "transport":
             heard.setdefault(row["leg"], set()).add(capture)
-    found: list[Row] = []
+    found: list[PlacedFinding] = []
     judged: Judged = {rule: set() for rule in RULES}
     for _, places in sorted(legs.items()):
         chosen = [places[place] for place in sorted(places)[:MAX_LEGS]]
@@ -204,7 +206,7 @@ def _taken_for_repeats(last: int, row: Row) -> Row:
     return {} if left == row["delivered"] else {"delivered": left}
 
 
-def _began_again(far: Leg, chosen: Sequence[Leg]) -> Iterator[Row]:
+def _began_again(far: Leg, chosen: Sequence[Leg]) -> Iterator[PlacedFinding]:
     """Live sns in a later session of a node that an earlier one of it has shown already."""
     if not far.live or far.role == "sender" or far.receiver is None:
         return
@@ -247,7 +249,7 @@ def _while(near: Leg, span: tuple[int | None, int | None]) -> bool:
 
 def _nothing_came(
     near: Leg, chosen: Sequence[Leg], heard: Mapping[str, set[int]], spans: Spans
-) -> Iterator[tuple[int, Row]]:
+) -> Iterator[tuple[int, PlacedFinding]]:
     """A source of which the capture at the other end of the link has no sample at all."""
     if near.role != "sender" or not near.live:
         return
@@ -275,7 +277,7 @@ def _elsewhere(capture: int, receiver: str | None, chosen: Sequence[Leg]) -> int
     return max(own, default=-1)
 
 
-def _compared(near: Leg, far: Leg, chosen: Sequence[Leg], spans: Spans) -> Iterator[Row]:
+def _compared(near: Leg, far: Leg, chosen: Sequence[Leg], spans: Spans) -> Iterator[PlacedFinding]:
     rules = _comparable(near, far, spans)
     if rules == LINK_RULES:
         yield from _link_findings(near, far, _elsewhere(far.capture, far.receiver, chosen))
@@ -309,7 +311,7 @@ def _one_host(leg: Leg) -> bool:
     return len({end.rpartition(":")[0] for end in leg.link[1:]}) == 1
 
 
-def _link_findings(near: Leg, far: Leg, elsewhere: int) -> Iterator[Row]:
+def _link_findings(near: Leg, far: Leg, elsewhere: int) -> Iterator[PlacedFinding]:
     """What left one end of a link and is not in the capture of the other end.
 
     Args:
@@ -343,7 +345,7 @@ def _older(near: Leg, far: Leg) -> list[Range]:
     return [] if far.first is None else near.live.within(0, far.first)
 
 
-def _finding(rule: str, far: Leg, seqnos: list[Range], text: str, **facts: object) -> Row:
+def _finding(rule: str, far: Leg, seqnos: list[Range], text: str, **facts: object) -> PlacedFinding:
     """Of what legs say together everything is likely: one capture may lack what the other has."""
     assert far.last_frame is not None, "live samples passed"
     found = Finding(

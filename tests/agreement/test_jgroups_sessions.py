@@ -21,7 +21,7 @@ CAPTURES: Final = [(path.parent.name, path.name) for path in sorted(FIXTURES.glo
 OWN: Final = 8
 
 
-def replayed(name: str, file: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def replayed(name: str, file: str) -> tuple[dict[str, Any], Any]:
     truth = json.loads((FIXTURES / name / "truth.json").read_text())
     inputs = [CaptureInput(str(FIXTURES / name / file), at=truth["captures"][file])]
     return truth, audit(inputs, Options(engine="direct"))

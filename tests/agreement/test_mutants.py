@@ -25,7 +25,7 @@ from tests.agreement.zenoh_report import Part
 
 FIXTURES: Final = Path(__file__).parents[2] / "fixtures"
 
-Report = dict[str, Any]
+Report = Any
 #: Spoils a report in one place; false where there is no such place.
 Mutation = Callable[[Report], bool]
 

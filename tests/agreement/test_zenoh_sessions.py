@@ -18,7 +18,7 @@ FIXTURES: Final = Path(__file__).parents[2] / "fixtures" / "zenoh-sessions"
 RECORDINGS: Final = sorted(path.parent.name for path in FIXTURES.glob("*/truth.json"))
 
 
-def replayed(folder: Path, truth: Any) -> list[dict[str, Any]]:
+def replayed(folder: Path, truth: Any) -> list[Any]:
     """Streams of samples at the subscribers' interface, oldest session first."""
     inputs = [CaptureInput(str(folder / file), at=at) for file, at in truth["captures"].items()]
     place = list(truth["captures"]).index("sub.pcap.zst")

@@ -20,7 +20,7 @@ def scenario(fixtures: Path) -> Path:
     return fixtures / "jgroups" / "u3-stale-ack-fixed-1"
 
 
-def a_to_b(scenario: Path, report: dict[str, Any]) -> dict[str, Any]:
+def a_to_b(scenario: Path, report: Any) -> dict[str, Any]:
     """The row of what A sent to B."""
     truth = json.loads((scenario / "truth.json").read_text())
     uuids = [truth["members"][name]["uuid"] for name in "AB"]

@@ -44,7 +44,7 @@ class Spoiler:
         path.write_bytes(capture.of(changed).written())
         return CaptureInput(str(path))
 
-    def report(self, name: str, spoil: Spoil, options: Options = DIRECT) -> dict[str, Any]:
+    def report(self, name: str, spoil: Spoil, options: Options = DIRECT) -> Any:
         return audit([self.write(name, spoil)], options)
 
 

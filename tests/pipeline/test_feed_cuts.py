@@ -107,7 +107,7 @@ def test_a_time_that_no_run_ends_with_says_nothing_of_the_end(far_s: int, tmp_pa
     path = tmp_path / "a.pcap"
     path.write_bytes(p.pcap(frames, times_ns=times_ns))
     options = Options(engine="direct", feeds=(MOLD.at((Place(port=(26400, 26400)),)),))
-    whole = audit([CaptureInput(str(path))], options)
+    whole: Any = audit([CaptureInput(str(path))], options)
     assert whole["streams"][0]["open_at_end"] == 7
     for cut in p.record_offsets(path.read_bytes())[1:3]:
         cuts = replace(options, cuts={str(path): (cut,)})

@@ -62,7 +62,7 @@ def two_networks(carry: Carry, *, in_fragments: bool = False) -> list[bytes]:
     return frames
 
 
-def report_of(frames: Sequence[bytes], folder: Path, feed: str, **options: Any) -> dict[str, Any]:
+def report_of(frames: Sequence[bytes], folder: Path, feed: str, **options: Any) -> Any:
     path = folder / "networks.pcap"
     path.write_bytes(pcap(frames, times_ns=[10**18 + 10**6 * n for n in range(len(frames))]))
     settings = Options(engine="direct", feeds=feeds_of([feed], []), **options)

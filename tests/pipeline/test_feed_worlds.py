@@ -15,7 +15,7 @@ from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.pipeline.feed_worlds import NONE, World, differences, draw_world
 
 
-def reported(world: World, folder: Path, seed: int, **options: Any) -> tuple[dict[str, Any], Path]:
+def reported(world: World, folder: Path, seed: int, **options: Any) -> tuple[Any, Path]:
     capture, feed = world.write(folder, random.Random(seed))
     settings = Options(**{"engine": "direct"} | options, feeds=feeds_of([str(feed)], []))
     return audit([CaptureInput(str(capture))], settings), capture

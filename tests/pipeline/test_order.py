@@ -15,6 +15,7 @@ from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.replay.contract.report_rows import Report
 from tests.degraded.captures import read
 
 DIRECT = Options(engine="direct")
@@ -52,11 +53,11 @@ def spoiled(fixtures: Path, tmp_path: Path) -> Callable[..., tuple[dict[str, Any
     return make
 
 
-def of_captures(report: dict[str, Any]) -> list[dict[str, Any]]:
+def of_captures(report: Report) -> list[Any]:
     return [f for f in report["findings"] if f["rule"] in ("CP013", "CP014", "CP017")]
 
 
-def others(report: dict[str, Any]) -> list[dict[str, Any]]:
+def others(report: Report) -> list[Any]:
     return [f for f in report["findings"] if not f["rule"].startswith("CP")]
 
 

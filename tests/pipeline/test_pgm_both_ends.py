@@ -33,7 +33,7 @@ def truth_of(name: str) -> Mapping[str, Any]:
     return told
 
 
-def given(name: str, into: Path | None = None, **changes: Change) -> dict[str, Any]:
+def given(name: str, into: Path | None = None, **changes: Change) -> Any:
     """The report of all daemons' captures; of some, what is left of their records."""
     inputs = []
     for node, told in truth_of(name)["nodes"].items():

@@ -17,7 +17,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures" / "raims"
 HEADER, RECORD, ETHERNET, UDP = 24, 16, 14, 8
 
 
-def audited(path: Path, **options: Any) -> dict[str, Any]:
+def audited(path: Path, **options: Any) -> Any:
     return audit([CaptureInput(str(path), at="10.77.0.2")], Options(engine="direct", **options))
 
 

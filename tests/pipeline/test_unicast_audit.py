@@ -17,7 +17,7 @@ def findings(report: dict[str, Any], rule: str) -> list[str]:
     return [f["text"] for f in report["findings"] if f["rule"] == rule]
 
 
-def at_c(fixtures: Path, **parameters: str) -> dict[str, Any]:
+def at_c(fixtures: Path, **parameters: str) -> Any:
     """u3-sync-storm-1 at C, which asks for the first message of every message that comes."""
     path = fixtures / "jgroups" / "u3-sync-storm-1" / "C.pcap"
     given = {name.replace("__", "."): value for name, value in parameters.items()}

@@ -10,7 +10,8 @@ from click.testing import CliRunner, Result
 from seqaudit.cli.main import main
 from seqaudit.pipeline.audit import NO_WALL
 from seqaudit.pipeline.report import build, captures
-from seqaudit.pipeline.report.findings import finding_row
+from seqaudit.pipeline.report.findings import OrderedFinding, finding_row
+from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.feeds import sessions
 from seqaudit.replay.jgroups.mcast import findings as mcast_findings
 from seqaudit.replay.raims import rv_told
@@ -94,7 +95,7 @@ def test_no_part_of_a_report_ends_it(
     whole = reported(*given)
     healthy = finding_row
 
-    def but_for_failures(detail: Report, *others: Any) -> Report:
+    def but_for_failures(detail: PlacedFinding, *others: Any) -> OrderedFinding:
         if detail["rule"] != "CP099":
             raise KeyError("first_frame")
         return healthy(detail, *others)

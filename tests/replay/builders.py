@@ -193,7 +193,7 @@ class Heard:
         self.engine = engine
         self.results: list[Result] = mcast_findings.results(engine, 0, end_ns)
 
-    def stream(self, sender: str = A) -> dict[str, Any]:
+    def stream(self, sender: str = A) -> Mapping[str, Any]:
         """The summary of one stream."""
         return next(
             r.detail for r in self.results if r.kind == STREAM and r.stream == _stream(sender)
@@ -225,7 +225,7 @@ class Heard:
             if r.kind == FINDING and r.rule not in ("MC009", *without)
         ]
 
-    def finding(self, rule: str) -> dict[str, Any]:
+    def finding(self, rule: str) -> Mapping[str, Any]:
         """The detail of the only finding of a rule."""
         (found,) = [r.detail for r in self.results if r.kind == FINDING and r.rule == rule]
         return found

@@ -5,9 +5,10 @@ from typing import Final
 
 from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.report_rows import StateRow, directed
+from seqaudit.replay.contract.results import ConnectionDetail
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.jgroups import stream_rows
-from seqaudit.replay.jgroups.report_rows import CapacityRow, ConnectionEnd, UnicastStreamRow
+from seqaudit.replay.jgroups.report_rows import CapacityRow, UnicastStreamRow
 from seqaudit.replay.jgroups.unicast.engine import Pair
 from seqaudit.replay.jgroups.unicast.sender import HIGHEST_SENT, REQUESTED, SYNC_ANSWER, UNEXPLAINED
 from seqaudit.replay.jgroups.unicast.streams import Stream
@@ -112,13 +113,12 @@ def capacity_of(pair: Pair, stream: Stream, parameters: EngineParameters) -> Cap
     return None if model is None else stream_rows.capacity(model, parameters)
 
 
-def connection_row(pair: Pair, stream: Stream, cluster: str) -> ConnectionEnd:
+def connection_row(pair: Pair, stream: Stream, cluster: str) -> ConnectionDetail:
     """One connection as the end that was replayed here saw it.
 
     ``later`` are states that timeouts lead to unless the capture ends before: the report knows.
     """
-    row: ConnectionEnd = {
-        "id": stream.key,
+    row: ConnectionDetail = {
         "cluster": cluster,
         "sender": stream.sender,
         "receiver": stream.receiver,

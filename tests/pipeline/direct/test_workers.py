@@ -30,7 +30,15 @@ from seqaudit.pipeline.report.judged import places_of_rules
 from seqaudit.pipeline.shared import job
 from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.progress import Silent
-from seqaudit.replay.contract.results import ACCOUNT, FINDING, GAP, JUDGED, PARAMETER, STREAM
+from seqaudit.replay.contract.results import (
+    ACCOUNT,
+    FINDING,
+    GAP,
+    JUDGED,
+    PARAMETER,
+    STREAM,
+    ResultKind,
+)
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
 
 CAPTURE = Path("fixtures/jgroups/n4-loss-1/B.pcap")
@@ -56,10 +64,14 @@ def decoded(cores: int, progress: Any = None) -> pa.Table:
     return rows.cast(EVENTS)
 
 
+#: Of whatever their rows say.
+KINDS: tuple[ResultKind[Any], ...] = (ACCOUNT, FINDING, GAP, STREAM)
+
+
 def replayed(cores: int) -> dict[str, Any]:
     settings = ReplaySettings((CaptureSettings(Vantage("unknown", None, "default", ""), {}),))
     held = direct.replay(decoded(1), settings, cores)
-    found: dict[str, Any] = {kind: list(held.of(kind)) for kind in (ACCOUNT, FINDING, GAP, STREAM)}
+    found: dict[str, Any] = {kind: list(held.of(kind)) for kind in KINDS}
     assert found[ACCOUNT] and found[STREAM]
     # more than once a process tells what it judged and by which parameters; the report once
     parameters = {repr(row) for row in held.of(PARAMETER)}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from seqaudit.decoders.contract.events import FRAME_BITS
 from seqaudit.pipeline.report.accounts import frames_of_splits, merge
 from seqaudit.pipeline.report.frames import FILTER_PARTS, FrameNumbers
-from seqaudit.pipeline.report.names import Names
+from seqaudit.pipeline.report.names import Names, SeenMember
 from seqaudit.pipeline.report.order import sort_rows
 from seqaudit.pipeline.shared.plan import File
 
@@ -89,7 +89,7 @@ def test_without_frames_the_filter_spans_the_stream(frames: FrameNumbers) -> Non
 
 
 def test_names_are_given_then_the_wires_then_short() -> None:
-    members: list[dict[str, Any]] = [
+    members: list[SeenMember] = [
         {"capture": 0, "member": "11111111-aa", "name": "A", "address": "10.0.0.1:7800"},
         {"capture": 0, "member": "22222222-bb", "name": "B", "address": "[fd00::2]:7800"},
         {"capture": 0, "member": "33333333-cc", "name": "C"},

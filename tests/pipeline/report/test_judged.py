@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from seqaudit.pipeline.report.judged import places_of_rules
 from seqaudit.pipeline.report.result_store import HeldResults
-from seqaudit.replay.contract.results import JUDGED, Result, to_batch
+from seqaudit.replay.contract.results import JUDGED, JudgedRow, Result, to_batch
 
 PLACES = st.tuples(st.integers(0, 3), st.sampled_from(["", "a", "a|b", "ä"]))
 WHYS = st.sampled_from([None, "no reason", "ä"])
@@ -22,11 +22,11 @@ def result(fact: Fact) -> Result:
     return Result(capture, JUDGED, conversation, "s", detail)
 
 
-def told(fact: Fact) -> dict[str, Any]:
+def told(fact: Fact) -> JudgedRow:
     """As a comparison says it."""
-    row = result(fact)
-    place = {"capture": row.capture, "conversation": row.conversation}
-    return place | {"rule": row.detail["rule"], "detail": row.detail}
+    (capture, conversation), rule, why, fired = fact
+    unless = None if fired else why
+    return {"rule": rule, "capture": capture, "conversation": conversation, "why": unless}
 
 
 @example([((1, "a"), "X2", "no reason", False), ((1, "a"), "X2", "ä", False)], [], 1, set())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from seqaudit.decoders.contract.events import compact
 from seqaudit.pipeline.report import result_store as held
 from seqaudit.pipeline.report.result_store import ORDER, HeldResults
-from seqaudit.replay.contract.results import FINDING, GAP, Result, to_batch
+from seqaudit.replay.contract.results import FINDING, GAP, Result, ResultKind, to_batch
 
 TEXTS = st.sampled_from(["", "a", "a|b", "b", "ä", "z\U0001f600", "\uffff"])
 DETAILS = st.fixed_dictionaries({"n": st.integers(0, 2)})
@@ -65,7 +65,8 @@ def test_rows_of_a_kind_come_sorted(
     parts = [results[at : at + size] for at in range(0, len(results), size)]
     found = HeldResults(map(to_batch, parts))
     sort = order(tuple(dict.fromkeys((*first, *ORDER))))
-    for kind in (GAP, FINDING):
+    kinds: tuple[ResultKind[Any], ...] = (GAP, FINDING)
+    for kind in kinds:
         own = [row(result) for result in results if result.kind == kind]
         listed = list(found.of(kind, *first))
         assert list(map(sort, listed)) == sorted(map(sort, own))

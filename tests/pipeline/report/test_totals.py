@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from seqaudit.pipeline.report.totals import Losses, messages_of
+from seqaudit.replay.contract.report_rows import LossTotals
 from seqaudit.replay.contract.settings import Vantage
 
 AT_B = Vantage("member", "10.80.0.2", "given")
@@ -12,7 +13,7 @@ MIRROR = Vantage("between", None, "inferred", "no address is an end of all")
 NOWHERE = Vantage("unknown", None, "default", "only A and B exchange unicasts")
 
 
-def stream(lost: int | None, role: str = "receiver", **more: Any) -> dict[str, Any]:
+def stream(lost: int | None, role: str = "receiver", **more: Any) -> Any:
     figures = dict.fromkeys(("lost", "recovered", "unrecovered"), lost)
     why = {} if lost is not None else dict.fromkeys(figures, "not visible here")
     return (
@@ -29,10 +30,15 @@ def stream(lost: int | None, role: str = "receiver", **more: Any) -> dict[str, A
     )
 
 
-def totals(*streams: dict[str, Any], at: Vantage = AT_B) -> dict[str, Any]:
+def capture(path: str) -> Any:
+    """Of a capture's row what is read here."""
+    return {"path": path}
+
+
+def totals(*streams: Any, at: Vantage = AT_B) -> LossTotals:
     losses = Losses([at])
     seen = list(losses.each(streams))
-    unjudged = list(losses.unjudged([{"path": "x.pcap"}]))
+    unjudged = list(losses.unjudged([capture("x.pcap")]))
     return messages_of(seen, [], [at], whole=not unjudged)
 
 
@@ -66,7 +72,7 @@ def test_a_capture_in_which_no_loss_could_be_judged_says_what_to_give(
 ) -> None:
     losses = Losses([at])
     list(losses.each([stream(None, "between")]))
-    (entry,) = losses.unjudged([{"path": "x.pcap"}])
+    (entry,) = losses.unjudged([capture("x.pcap")])
     assert entry["problem"].startswith(f"x.pcap: no loss could be judged: {at.why}; ")
     assert entry["problem"].endswith((what, f"{what} if this is one"))
     assert losses.hidden(0) == (1 if at is NOWHERE else 0)
@@ -75,11 +81,11 @@ def test_a_capture_in_which_no_loss_could_be_judged_says_what_to_give(
 def test_a_capture_with_one_stream_whose_loss_is_known_is_judged() -> None:
     losses = Losses([NOWHERE])
     list(losses.each([stream(None, "between"), stream(0)]))
-    assert list(losses.unjudged([{"path": "x.pcap"}])) == []
+    assert list(losses.unjudged([capture("x.pcap")])) == []
     assert losses.hidden(0) == 1
 
 
 def test_a_mirror_beside_the_capture_of_the_receiver_is_judged_there() -> None:
     losses = Losses([MIRROR, AT_B])
     list(losses.each([stream(None, "between", id="s"), stream(3, id="s", capture=1)]))
-    assert list(losses.unjudged([{"path": "x.pcap"}, {"path": "y.pcap"}])) == []
+    assert list(losses.unjudged([capture("x.pcap"), capture("y.pcap")])) == []

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise, permutations
 from pathlib import Path
 from struct import pack, unpack_from
+from typing import Any
 
 import pytest
 
@@ -110,7 +111,7 @@ def test_a_frame_of_a_rotated_capture_is_named_with_its_file(
     fixtures: Path, tmp_path: Path
 ) -> None:
     files = split(fixtures / "jgroups" / "n4-loss-1" / "C.pcap", tmp_path, ["C.pcap", "C.pcap1"])
-    report = audit([CaptureInput(files[0], more=(files[1],))], DIRECT)
+    report: Any = audit([CaptureInput(files[0], more=(files[1],))], DIRECT)
     named = {e["file"] for f in report["findings"] for e in f["evidence"]}
     assert named == {"C.pcap", "C.pcap1"}
     for finding in report["findings"]:

@@ -6,7 +6,7 @@ import pytest
 
 from seqaudit.pipeline.report.accounts import merge_frames
 from seqaudit.replay.captures.doubts import shown, spans_of, twice, weighed
-from seqaudit.replay.contract.finding import Certainty
+from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.contract.worth import (
     BEGINNING,
@@ -140,8 +140,8 @@ def test_packets_of_which_nobody_can_tell_whether_they_are_damaged_prove_nothing
     assert [(s.doubt, s.first, s.last) for s in spans if s.doubt is not Doubt.HOLE] == [
         (Doubt.DAMAGED, BEGINNING, END)
     ]
-    finding = {"rule": "MC003", "certainty": "proven", "text": "1 message was lost."}
-    changed = weighed(finding, Worth(spans))
+    lost = Finding("MC003", Certainty.PROVEN, "1 message was lost.", system="mcast")
+    changed = weighed(lost.seen_at(0), Worth(spans))
     assert changed["certainty"] == "likely"
     assert "checksum" in changed["text"]
 
@@ -157,14 +157,11 @@ def test_what_a_conversation_shows_to_be_missing_is_weighed_and_what_a_capture_i
     rule: str, changes: bool
 ) -> None:
     stepped = Worth([Span(Doubt.CLOCK_STEPPED, 4, 5, "the clock went back by 300 ms at frame 5")])
-    finding = {
-        "rule": rule,
-        "certainty": "proven",
-        "text": "1 message is missing.",
-        "evidence": [{"frame": 3}, {"frame": 9}],
-    }
+    shown = [Evidence(frame, "the first and the last") for frame in (3, 9)]
+    text = "1 message is missing."
+    finding = Finding(rule, Certainty.PROVEN, text, system="capture", evidence=shown).seen_at(0)
     changed = weighed(finding, stepped)
-    assert bool(changed) == changes
+    assert (changed != finding) == changes
     assert not changes or (changed["certainty"], "300 ms" in changed["text"]) == ("likely", True)
 
 

@@ -47,7 +47,6 @@ def test_a_finding_says_which_capture_it_is_about() -> None:
         "capture": 1,
         "system": "capture",
         "stream": None,
-        "conversation": "",
     }
 
 
@@ -155,7 +154,7 @@ SECOND = 1_000_000_000
 def border(**row: Any) -> tuple[int, int, int, int]:
     """Of a capture that ends at 100 s with one stream."""
     borders = Borders([100 * SECOND])
-    told = {"capture": 0, "system": "zenoh", "first_seqno": 7} | row
+    told: Any = {"capture": 0, "system": "zenoh", "first_seqno": 7, "messages": 0} | row
     assert list(borders.each([told])) == [told]
     own = borders.of(0)
     return own.known, own.begun, own.timed, own.going_on

@@ -560,7 +560,7 @@ def test_a_session_that_another_follows_without_an_end_is_told() -> None:
     one = facts | {"first_ns": 0, "last_ns": 10, "ended": None}
     two = facts | {"first_ns": 11, "last_ns": 20, "ended": None}
 
-    def told(*seen: tuple[str, dict[str, Any]]) -> list[str]:
+    def told(*seen: tuple[str, dict[str, Any]]) -> list[str | None]:
         found = [feed_sessions.session_of(0, stream, row) for stream, row in seen]
         return [f["stream"] for f in feed_sessions.judge(filter(None, found))]
 

@@ -112,4 +112,4 @@ def test_two_advisories_within_a_second_are_unthrottled() -> None:
 )
 def test_the_report_says_why_a_rule_was_not_judged(rows: list[Any], why: set[Any]) -> None:
     findings, judged = judge(rows)
-    assert (findings, {row["detail"]["why"] for row in judged}) == ([], why)
+    assert (findings, {row["why"] for row in judged}) == ([], why)

@@ -145,7 +145,7 @@ class Group:
     def subscribe(self, key: str) -> "Group":
         return self.say(1, z.declare(2, 0, 0, key))
 
-    def streams(self) -> list[dict[str, Any]]:
+    def streams(self) -> list[Mapping[str, Any]]:
         batches = z.batches(self.payloads, back=self.back)
         batches.hosts = ["10.77.0.1", "10.77.0.2", "224.0.0.225"]
         batches.destination[:] = 2
@@ -186,7 +186,7 @@ def event(row: Mapping[str, Any]) -> Event:
     return Event(kind=Kind(row["kind"]), flags=Flag(row["flags"]), **fields)
 
 
-def stream(found: Sequence[Result], kind: str = "samples") -> dict[str, Any]:
+def stream(found: Sequence[Result], kind: str = "samples") -> Mapping[str, Any]:
     (row,) = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == kind]
     return row
 

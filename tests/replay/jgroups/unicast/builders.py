@@ -5,7 +5,7 @@ of its own, 1 ms after the one before; the frames count from 1.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
@@ -132,7 +132,7 @@ class Heard:
         self.end_ns = end_ns
         self.results: list[Result] = unicast_findings.results(engine, 0, end_ns)
 
-    def stream(self, conn: int = 1, *, sender: str = A, receiver: str = B) -> dict[str, Any]:
+    def stream(self, conn: int = 1, *, sender: str = A, receiver: str = B) -> Mapping[str, Any]:
         """The summary of one connection."""
         key = _stream(sender, receiver, conn)
         return next(r.detail for r in self.results if r.kind == STREAM and r.stream == key)
@@ -166,7 +166,7 @@ class Heard:
             if r.kind == FINDING and r.rule not in without and self._holds(r.detail["holds"])
         ]
 
-    def finding(self, rule: str) -> dict[str, Any]:
+    def finding(self, rule: str) -> Mapping[str, Any]:
         """The detail of the only finding of a rule."""
         (found,) = [r.detail for r in self.results if r.kind == FINDING and r.rule == rule]
         return found
@@ -176,7 +176,7 @@ class Heard:
         key = _stream(A, B, conn)
         row = next(r.detail for r in self.results if r.kind == CONNECTION and r.stream == key)
         reached = [state for state in row["later"] if state["at_ns"] <= self.end_ns]
-        return row | {"states": [*row["states"], *reached]}
+        return {**row, "states": [*row["states"], *reached]}
 
     def states(self, conn: int = 1) -> list[str]:
         """The states it went through."""

@@ -5,7 +5,7 @@ auditor sees one end's capture only.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import pytest
@@ -47,7 +47,7 @@ def audited(point: str, events: list[Event], **given_parameters: int | str) -> H
     return Heard(engine, events[-1].at_ns if events else 0)
 
 
-def numbered(rows: list[dict[str, Any]], figure: str) -> list[tuple[int, int]]:
+def numbered(rows: Sequence[Mapping[str, Any]], figure: str) -> list[tuple[int, int]]:
     """(conn_id, seqno) of inclusive ranges in the streams' summaries, in order."""
     return [
         (row["conn_id"], seqno)
@@ -57,7 +57,7 @@ def numbered(rows: list[dict[str, Any]], figure: str) -> list[tuple[int, int]]:
     ]
 
 
-def streams(heard: Heard) -> list[dict[str, Any]]:
+def streams(heard: Heard) -> list[Mapping[str, Any]]:
     """The summaries, oldest connection first."""
     return sorted((r.detail for r in heard.results if r.kind == STREAM), key=lambda r: r["conn_id"])
 
