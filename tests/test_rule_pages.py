@@ -8,8 +8,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+from seqaudit.cli.output.rule_text import explained
 from seqaudit.replay.contract.rule import Rule
-from seqaudit.replay.stages.systems import PARAMETERS, RULES
+from seqaudit.replay.stages.systems import RULES
 
 ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = ROOT / "replay" / "rules.md"
@@ -23,8 +24,9 @@ HEAD: Final = """\
 # Rules
 
 What each rule says, how it is told from a capture (and with it what makes it *proven*, *likely* or
-*cannot be told*), and what to do. `seqaudit rules CODE` prints the same; this page is made from the
-registry. A finding that rests on a parameter that nobody gave says so.
+*cannot be told*), which parameters it rests on, what to do, and an example: what an audit says of
+the smallest capture here that shows it. `seqaudit rules CODE` prints the same; this page is made
+from the registry. A finding that rests on a parameter that nobody gave says so.
 """
 
 
@@ -40,16 +42,11 @@ def page() -> str:
 
 
 def _section(rule: Rule) -> str:
-    texts = f"{rule.meaning} {rule.detection} {rule.action}"
-    named = [name for name in sorted(PARAMETERS) if re.search(rf"\b{re.escape(name)}\b", texts)]
-    rests = ", ".join(f"`{name}`: {PARAMETERS[name].meaning}" for name in named)
-    lines = [
-        f"\n## {rule.code}\n",
-        f"**{rule.name}**, {rule.severity}. {_plain(rule.meaning)}\n",
-        f"Detected: {_plain(rule.detection)}\n",
-        *([f"Parameters: {_plain(rests)}\n"] if rests else []),
-        f"What to do: {_plain(rule.action)}\n",
-    ]
+    (_, meaning), *rest = explained(rule)
+    lines = [f"\n## {rule.code}\n", f"**{rule.name}**, {rule.severity}. {_plain(meaning)}\n"]
+    for title, text in rest:
+        shown = f"`{text}`" if title == "Shown by" else _plain(text)
+        lines.append(f"{title}: {shown}\n")
     return "\n".join(lines)
 
 

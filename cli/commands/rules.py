@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 @click.command("rules")
 @click.argument("words", nargs=-1, metavar="[CODE|NAME]...")
 def command(words: tuple[str, ...]) -> int:
-    """List the rules with their codes, or explain some: meaning, detection, what to do.
+    """List the rules with their codes, or explain some: meaning, detection, the parameters in it,
+    what to do, and an example from a capture.
 
     A rule is named by its code or its name; several by how their codes begin.
 
@@ -58,12 +59,7 @@ def _meant(word: str, rules: Iterable["Rule"]) -> list["Rule"]:
 
 
 def _explained(rule: "Rule") -> str:
-    return "\n".join(
-        [
-            f"{rule.code} {rule.name} ({rule.severity})",
-            "",
-            f"Meaning: {rule.meaning}",
-            f"Detected: {rule.detection}",
-            f"What to do: {rule.action}",
-        ]
-    )
+    from seqaudit.cli.output.rule_text import explained
+
+    lines = [f"{title}: {text}" for title, text in explained(rule)]
+    return "\n".join([f"{rule.code} {rule.name} ({rule.severity})", "", *lines])

@@ -17,7 +17,8 @@ def shown_fact(key: str, value: Any, called: Names) -> str:
 def filled(text: str, facts: Mapping[str, str]) -> str:
     """A text with its ``{facts}``; anything else in braces is left as it is.
 
-    ``{count:message}`` is "1 message" or "2 messages"; ``{count|was|were}`` chooses likewise.
+    ``{count:message}`` is "1 message" or "2 messages", ``{count:time}`` "once" or "2 times";
+    ``{count|was|were}`` chooses likewise.
     """
 
     def fact(found: re.Match[str]) -> str:
@@ -25,7 +26,7 @@ def filled(text: str, facts: Mapping[str, str]) -> str:
         if value is None:
             return found[0]
         if found[2]:
-            return f"{value} {found[2] if value == '1' else _plural(found[2])}"
+            return _counted(value, found[2])
         if found[3] is not None:
             return found[3] if value == "1" else found[4]
         return value
@@ -33,7 +34,9 @@ def filled(text: str, facts: Mapping[str, str]) -> str:
     return re.sub(r"\{(\w+)(?::([\w -]+)|\|([^|{}]*)\|([^|{}]*))?\}", fact, text)
 
 
-def _plural(word: str) -> str:
+def _counted(value: str, word: str) -> str:
+    if value == "1":
+        return "once" if word == "time" else f"1 {word}"
     if word.endswith("y"):
-        return f"{word[:-1]}ies"
-    return f"{word}es" if word.endswith(("ch", "s", "x")) else f"{word}s"
+        return f"{value} {word[:-1]}ies"
+    return f"{value} {word}es" if word.endswith(("ch", "s", "x")) else f"{value} {word}s"

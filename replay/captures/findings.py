@@ -128,7 +128,7 @@ def _judged(account: Account) -> Iterator[Finding]:
         named = sorted(undecoded.items(), key=lambda item: (-item[1], item[0]))
         yield _finding(
             "CP006",
-            "{count:time} something of {systems} could not be decoded: {named}.",
+            "Not everything of {systems} could be decoded: {named}.",
             systems=" or ".join(systems) or "a recognised system",
             count=sum(undecoded.values()),
             named=_listed(f"{reason} ({count})" for reason, count in named),

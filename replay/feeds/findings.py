@@ -387,7 +387,8 @@ class FeedReporter(Reporter[Subject]):
         if stream.ended is not None:
             yield from self._noted(
                 "FD012", about, stream.after_end,
-                "{count:message} came after the session had ended before {next}.",
+                "{count:message} came after the session had said that it was over and {next} never "
+                "used.",
                 "behind the end of the session", next=stream.ended[0], certainty=Certainty.PROVEN,
                 evidence=[(stream.ended[1], "the session says that it is over")],
             )  # fmt: skip

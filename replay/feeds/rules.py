@@ -62,8 +62,9 @@ FEED: Final[tuple[Rule, ...]] = (
         "FD008", "feed-restarted",
         "The numbering began anew without a word: the sender was restarted, or another took over. "
         "What was lost around it cannot be told.",
-        "Numbers that would be old copies, or far ahead, went on in the new place for "
-        "feed.restart_ms and 64 numbers or more, and nothing came in the old one.",
+        "Numbers that would be old copies (feed.restart_distance behind or more), or far ahead, "
+        "went on in the new place for feed.restart_ms and 64 numbers or more, and nothing came in "
+        "the old one.",
         "Look at the sender. If its messages say when numbering begins anew, describe it.",
         "RFC 3550 A.1"),
     info(

@@ -18,11 +18,13 @@ PGM: Final[tuple[Rule, ...]] = (
         "PG002", "pgm-loss-not-recovered",
         "PGM packets never reached this receiver: it gave up and went on behind them.",
         "A hole that was abandoned: ten NAKs (requests) or more and no RDATA (repair), or below "
-        "the sender's trail or out of the full receive window after a NAK. A receiver that asked "
-        "less often and then no more had it in the end, or the capture missed the rest (CP007). "
-        "Proven by ten NAKs that were confirmed, or as many that were not, where the capture lacks "
-        "no other packet of the sender: it may be the last repair; how often a receiver asks must "
-        "be known (raims fixes it, else nak_data_retries). The time is that of the give-up.",
+        "the sender's trail or out of the full receive window (rxw_sqns) after a NAK. A receiver "
+        "that asked less often and then no more had it in the end, or the capture missed the rest"
+        " (CP007). Proven by ten NAKs that were confirmed, or as many that were not, where the "
+        "capture lacks no other packet of the sender: it may be the last repair; how often a "
+        "receiver asks must be known (raims fixes it, else nak_data_retries and nak_ncf_retries)."
+        " The time is that of the give-up, by nak_back_off_ms, nak_repeat_ms and "
+        "nak_rdata_wait_ms.",
         "Find where RDATA is lost; raise txw_sqns where the trail had passed.",
         "raims.md 2"),
     info(

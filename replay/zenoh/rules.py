@@ -22,10 +22,12 @@ RULES: Final[tuple[Rule, ...]] = (
         "Samples were missed and did not come back: the subscriber went on without them, and a "
         "miss callback was due.",
         "Replay of the subscriber: holes left when the last open query of a source ended, or when "
-        "no query followed the gap; at once where a subscriber lets several gaps pass without one. "
+        "no query followed the gap within query_grace_ms; at once where a subscriber lets several "
+        "gaps pass without one. "
         "Proven only by a query whose whole answer was captured. The text names the cause of each: "
         "cache too small, no cache, query lost, reply lost, not asked, too late, publisher gone; "
-        "what one capture leaves open, one at the cache's end may tell.",
+        "what one capture leaves open, cache_depth or a capture at the cache's end may tell. A "
+        "source that was idle for retention_ms is forgotten, and what it lost with it.",
         "Give the cache more depth, or the subscriber recovery; see seqaudit show recovery.",
         "zenoh.md 9.4 \"query ends\", 11"),
     error(
@@ -105,7 +107,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "ZN013", "query-timed-out",
         "A query was never ended by a ResponseFinal: everything behind the gap waited for its "
         "timeout.",
-        "No final that the requester's transport accepted within the timeout of the request.",
+        "No final that the requester's transport accepted within the timeout of the request, or "
+        "query_timeout_ms where it states none.",
         "Look for the lost frame: the query, a reply or the final.",
         "zenoh.md 9.4 \"consequences\""),
     warning(
@@ -137,7 +140,8 @@ RULES: Final[tuple[Rule, ...]] = (
     info(
         "ZN018", "still-missing-at-the-end",
         "The capture ended while a query for missing samples was open.",
-        "An open query whose timeout lies behind the last frame of the session.",
+        "An open query whose timeout (or query_timeout_ms, where it states none) lies behind the "
+        "last frame of the session.",
         "Let the capture go on until the query's timeout; whether the samples came is not in this "
         "one.",
         "zenoh.md 9.4"),

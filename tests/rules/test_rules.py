@@ -16,11 +16,14 @@ from typing import Any, Final
 
 import pytest
 
-from seqaudit.replay.stages.systems import RULES
+from seqaudit.cli.output.rule_text import explained
+from seqaudit.replay.stages.examples import examples
+from seqaudit.replay.stages.systems import PARAMETERS, RULES
 from tests.degraded.auditing import command
 from tests.rules import feeds
+from tests.rules.examples import of_report
 from tests.rules.spoiled import FIXTURES
-from tests.rules.table import PROOFS, WITHOUT, Proof, missing
+from tests.rules.table import PROOFS, WITHOUT, Proof, missing, recorded
 
 TESTS: Final = Path(__file__).parents[1]
 CODE: Final = re.compile(r"\b(?:CP|FD|MC|PG|RA|UC|ZN)\d{3}\b")
@@ -114,7 +117,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Proof], Shown
 
 
 def _shown(proof: Proof, folder: Path) -> Shown:
-    paths = written(proof, folder)
+    paths = proof.write(folder)
     outputs = {form: folder / f"report.{form}" for form in FORMATS}
     into = ["-o", str(outputs["json"])]  # the format that ``command`` asks for
     for form in FORMATS.keys() - {"json"}:
@@ -124,16 +127,6 @@ def _shown(proof: Proof, folder: Path) -> Shown:
     return Shown({form: path.read_text() for form, path in outputs.items()}, ended.crash)
 
 
-def written(proof: Proof, folder: Path) -> list[str]:
-    """The files of a proof, in a folder."""
-    paths = []
-    for name, data in proof.files().items():
-        path = folder / name
-        path.write_bytes(data)
-        paths.append(str(path))
-    return paths
-
-
 @pytest.mark.parametrize("rule", PROOFS)
 def test_a_rule_fires_through_the_command_and_every_format_shows_it(
     rule: str, audited: Callable[[Proof], Shown]
@@ -141,6 +134,40 @@ def test_a_rule_fires_through_the_command_and_every_format_shows_it(
     shown = audited(PROOFS[rule])
     assert shown.crash is None
     assert {form for form in FORMATS if rule not in shown.rules(form)} == set()
+
+
+@pytest.mark.parametrize("rule", sorted(examples()))
+def test_the_example_of_a_rule_is_what_an_audit_of_its_capture_says(
+    rule: str, audited: Callable[[Proof], Shown]
+) -> None:
+    example = examples()[rule]
+    proof = recorded(example.files, example.options) if example.files else PROOFS[rule]
+    assert bool(proof.shipped) == bool(example.files)
+    report = json.loads(audited(proof).texts["json"])
+    assert of_report(rule, report, proof) == example
+
+
+@pytest.mark.parametrize("rule", PROOFS)
+def test_a_rule_names_the_parameters_by_whose_defaults_its_findings_are_judged(
+    rule: str, audited: Callable[[Proof], Shown]
+) -> None:
+    for finding in json.loads(audited(PROOFS[rule]).texts["json"])["findings"]:
+        named = dict(explained(RULES[finding["rule"]])).get("Parameters", "")
+        for parameter in re.findall(r"\b([a-z]+\.[a-z_]+) is not given", finding["text"]):
+            assert f"{parameter}: " in named, (finding["rule"], parameter)
+
+
+def test_every_parameter_is_one_that_a_rule_names() -> None:
+    named = "\n".join(dict(explained(rule)).get("Parameters", "") for rule in RULES.values())
+    unnamed = {name for name in PARAMETERS if f"{name}: " not in named}
+    assert unnamed == {  # which set of rules is replayed
+        "mcast.rules", "raims.release", "raims.rules", "unicast.rules", "zenoh.rules",
+    }  # fmt: skip
+
+
+def test_every_rule_that_a_capture_can_show_has_an_example() -> None:
+    assert examples().keys() | WITHOUT.keys() == RULES.keys()
+    assert sum(bool(example.files) for example in examples().values()) >= 87
 
 
 # ---- silent where nothing happened

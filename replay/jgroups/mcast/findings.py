@@ -179,7 +179,7 @@ class _Reporter(WindowReporter[Stream]):
         yield from self.note(
             stream, "MC017", receiver.outside_window, Certainty.LIKELY,
             "{count:message} of {sender_member} {count|was|were} beyond the receive window of "
-            "{capacity} and are dropped by {receiver_member}.",
+            "{capacity}: {receiver_member} drops {count|it|them}.",
             "arrived above low + capacity",
             capacity=self.engine.parameters.value("capacity"),
         )  # fmt: skip
@@ -205,8 +205,8 @@ class _Reporter(WindowReporter[Stream]):
             since, seen = max(receiver.overdue, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
             yield self.make(
                 stream, "MC023", Certainty.LIKELY,
-                "{times:time} {receiver_member} had not acknowledged messages of "
-                "{sender_member} when its ack schedule says so, the longest after {late}.",
+                "{receiver_member} was late {times:time} by its ack schedule in acknowledging "
+                "messages of {sender_member}, the longest after {late}.",
                 mark=since,
                 evidence=[(since, "delivered"), (seen, "still not acknowledged")],
                 facts={
@@ -243,7 +243,7 @@ class _Reporter(WindowReporter[Stream]):
         yield from self.note(
             stream, "MC013", passing.spurious, LIKELY,
             "{count:message} of {sender_member} {count|was|were} asked for by a member that had "
-            "acknowledged them, or before they were sent.",
+            "acknowledged {count|it|them}, or before {count|it was|they were} sent.",
             "the request",
         )  # fmt: skip
         for pending in passing.unanswered:
@@ -271,8 +271,8 @@ class _Reporter(WindowReporter[Stream]):
                 evidence.append((acks[0].came, f"the ACK {acks[0].value}"))
             yield self.make(
                 stream, "MC008", Certainty.LIKELY,
-                "{times:time} the ACK of {late_member} came only after HIGHEST_SEQNO: an earlier "
-                "ACK was lost on the path or late, which cannot be told here.",
+                "{times:ACK} of {late_member} came only after HIGHEST_SEQNO: an earlier one was "
+                "lost on the path or late, which cannot be told here.",
                 mark=acks[0].asked, evidence=evidence,
                 facts={"late_member": member, "times": len(acks)},
             )  # fmt: skip

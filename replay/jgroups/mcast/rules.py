@@ -57,8 +57,8 @@ MCAST: Final[tuple[Rule, ...]] = (
     warning(
         "MC006", "sender-blocked",
         "The send window was full: the sender's threads waited for ACKs.",
-        "Highest sent - minimum ACK reached the capacity, and the next new seqno came only after "
-        "an ACK (or a view) made room; if it came later than 20 ms after that ACK, the "
+        "Highest sent - minimum ACK reached mcast.capacity, and the next new seqno came only after "
+        "an ACK (or a view) made room; if it came later than block_proof_ms after that ACK, the "
         "time is an upper bound. Visible at the sender only.",
         "Find the member whose ACK made room: it is slow, or its ACKs are lost.",
         "jgroups.md 5.3; MCAST document, \"On sending of message M\""),
@@ -145,8 +145,8 @@ MCAST: Final[tuple[Rule, ...]] = (
         "MC018", "outside-membership",
         "Messages arrived while this member was no member, or from a sender outside its view; "
         "they are rightly not delivered.",
-        "Before the JOIN_RSP, after the view without this member, or after the view without the "
-        "sender.",
+        "Before the JOIN_RSP, where they are more than become_server_queue_size, after the view "
+        "without this member, or after the view without the sender.",
         "Nothing: they are no messages for it. If it goes on, the two members have different "
         "views: look at their logs.",
         "jgroups.md 5.4"),

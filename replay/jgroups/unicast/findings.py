@@ -144,7 +144,8 @@ class _Reporter(ReceiverFindings, SenderFindings):
             traffic = stream.ack_traffic()
             yield self.make(
                 stream, "UC037", LIKELY,
-                "{acks:ACK} ({ack_bytes} bytes) for {messages:message}.",
+                "{receiver_member} sent {acks:ACK} ({ack_bytes} bytes) for {messages:message} of "
+                "{sender_member}.",
                 facts={
                     "acks": acks,
                     "ack_bytes": traffic["ack_bytes"],

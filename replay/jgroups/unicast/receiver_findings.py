@@ -228,7 +228,7 @@ class ReceiverFindings(UnicastReporter):
             since, came = max(facts.late_acks, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
             yield self.make(
                 stream, "UC018", Certainty.LIKELY,
-                "{times:time} {receiver_member} acknowledged messages of {sender_member} later "
+                "{receiver_member} acknowledged messages of {sender_member} {times:time} later "
                 "than a tick or ack_threshold allows, the longest after {late}.",
                 mark=since, evidence=[(since, "arrived"), (came, "the ACK")],
                 facts={
@@ -254,8 +254,8 @@ class ReceiverFindings(UnicastReporter):
             yield self.make(
                 stream, "UC027", Certainty.LIKELY,
                 "{count:message} of {sender_member} arrived at {receiver_member}, which sent "
-                "nothing any more: it has died or left. They are not counted as delivered or "
-                "lost.",
+                "nothing any more: it has died or left. {count|It is|They are} not counted as "
+                "delivered or lost.",
                 mark=machine.stopped, facts={"count": stream.outside_membership},
             )  # fmt: skip
 

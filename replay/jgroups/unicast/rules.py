@@ -176,7 +176,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC021", "close-lost",
         "A new connection began although the old one had not been closed here: its CLOSE was lost, "
         "or the sender removed it without one.",
-        "At the receiver: a message with another conn_id and first = 1, no CLOSE of the old one.",
+        "At the receiver: a message with another conn_id and first = 1, no CLOSE of the old one. "
+        "Idle connections close after conn_expiry_timeout and conn_close_timeout.",
         "If it is rare, nothing: the receiver replaces the window. If it is frequent, look for "
         "loss of CLOSE messages or for expiry that is too short.",
         "jgroups.md 4.4, 6 \"connection reset\""),
@@ -199,9 +200,9 @@ UNICAST: Final[tuple[Rule, ...]] = (
     warning(
         "UC024", "unicast-sender-blocked",
         "The send window was full: the sender's threads waited for ACKs (UNICAST4).",
-        "Highest sent - acknowledged reached the capacity, and the next new seqno came only after "
-        "an ACK made room, within 20 ms if the block is to be counted as certain. Likely: an ACK "
-        "may not be in the capture.",
+        "Highest sent - acknowledged reached unicast.capacity, and the next new seqno came only "
+        "after an ACK made room, within block_proof_ms if the block is to be counted as certain. "
+        "Likely: an ACK may not be in the capture.",
         "The receiver is slow or its ACKs are lost.",
         "jgroups.md 4.3"),
     warning(

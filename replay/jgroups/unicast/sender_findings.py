@@ -79,7 +79,7 @@ class SenderFindings(UnicastReporter):
                 continue
             yield self.make(
                 stream, rule, Certainty.UNDECIDABLE,
-                f"{{times:time}} {{sender_member}} resent the {what} message because no ACK came, "
+                f"{{sender_member}} resent the {what} message {{times:time}} as no ACK came, "
                 "until {receiver_member} acknowledged it; whether the message or its ACK was lost "
                 "or late cannot be told here.",
                 seqnos=[(tail.seqno, tail.seqno + 1) for tail in chosen[:MAX_EVIDENCE]],
@@ -113,8 +113,8 @@ class SenderFindings(UnicastReporter):
         if facts.ignored_count:
             yield self.make(
                 stream, "UC007", PLACED_HERE if facts.ignored_surely else LIKELY,
-                "{times:ACK} of {receiver_member} arrived out of order by their timestamps and "
-                "are ignored.",
+                "{times:ACK} of {receiver_member} arrived out of order by {times|its|their} "
+                "{times|timestamp and is|timestamps and are} ignored.",
                 mark=facts.ignored[0].mark,
                 evidence=[
                     (ack.mark, f"ACK {ack.seqno} with timestamp {ack.stamp}")
@@ -150,8 +150,8 @@ class SenderFindings(UnicastReporter):
         for ack, request, seqnos in facts.stale_honoured:
             yield self.make(
                 stream, "UC009", LIKELY,
-                "{sender_member} obeyed a stale ACK: {count:message} that only it covers are "
-                "asked for again and again and are not resent.",
+                "{sender_member} obeyed a stale ACK: {count:message} that only it covers "
+                "{count|is|are} asked for again and again and {count|is|are} not resent.",
                 seqnos=listed(seqnos), mark=ack,
                 evidence=[(ack, "the stale ACK"), (request, "a repeated request")],
                 facts={"count": seqnos.total()},
@@ -255,13 +255,13 @@ class SenderFindings(UnicastReporter):
             unasked = absence(*between, certified=True, timed=True, ordered=True, here=True)
         yield from self.note(
             stream, "UC005", facts.needless, unasked,
-            "{sender_member} resent {count:message} after the ACK for them had come.",
+            "{sender_member} resent {count:message} after the ACK for {count|it|them} had come.",
             "a copy after the ACK",
         )  # fmt: skip
         yield from self.note(
             stream, "UC017", facts.unexplained, absence(BEGINNING, END),
-            "{sender_member} sent {count:message} again that nobody had asked for and that are "
-            "not the highest unacknowledged one.",
+            "{sender_member} sent {count:message} again that nobody had asked for and that "
+            "{count|is|are} not the highest unacknowledged one.",
             "a copy without a reason",
         )  # fmt: skip
         yield from self.note(
@@ -272,16 +272,16 @@ class SenderFindings(UnicastReporter):
         )  # fmt: skip
         yield from self.note(
             stream, "UC038", facts.other_conn, LIKELY,
-            "{times:ACK} of {receiver_member} are for connection {conn_id}, which is not the "
-            "current one.",
+            "{times:ACK} of {receiver_member} {times|is|are} for connection {conn_id}, which is "
+            "not the current one.",
             "the ACK", conn_id=stream.conn_id,
         )  # fmt: skip
         if facts.late_resends:
             since, seen = facts.late_resends[0]
             yield self.make(
                 stream, "UC019", Certainty.LIKELY,
-                "{times:time} {sender_member} did not resend its highest unacknowledged message "
-                "within two ticks.",
+                "{sender_member} let two ticks pass {times:time} without resending its highest "
+                "unacknowledged message.",
                 mark=since, evidence=[(since, "the last change"), (seen, "still no resend")],
                 facts={"times": facts.late_resend_count},
                 default="xmit_interval_ms",

@@ -44,7 +44,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "RA019", "window-time-too-short",
         "pub-window-time is below 10 seconds, which the design does not allow; the code does not "
         "enforce it.",
-        "The parameter.",
+        "What raims.pub_window_time_ms says.",
         "Set pub-window-time to 10 seconds or more.",
         "raims message loss document; raims.md 12"),
     info(
@@ -85,7 +85,7 @@ def findings(report: RaimsReporter) -> Iterator[Finding]:
     nobody = About("", "")
     if engine.parameters.value("pub_window_time_ms") < LEAST_WINDOW_MS:
         yield report.say(
-            nobody, "RA019", "pub-window-time is {time} s.",
+            nobody, "RA019", "The publication window is {time} s (pub-window-time).",
             {"time": engine.parameters.value("pub_window_time_ms") / 1000},
         )  # fmt: skip
     for link, mark in engine.links.encrypted:

@@ -51,8 +51,9 @@ RULES: Final[tuple[Rule, ...]] = (
     info(
         "RA020", "frame-not-explained",
         "A new time frame that neither age, wrap, rotation, restart nor a new subject explains.",
-        "The publisher window, replayed with the parameters given. That a frame's age contradicts "
-        "a pub-window-time that is given is proven by the message alone; where none is given, "
+        "The publisher window, replayed with the parameters given (pub_window_size, "
+        "pub_window_count, pub_window_autoscale, heartbeat_ms). That a frame's age contradicts "
+        "a pub_window_time that is given is proven by the message alone; where none is given, "
         "nothing is said as long as any one explains all frames.",
         "Give the publisher's param.yaml with --params.",
         "raims.md 8"),

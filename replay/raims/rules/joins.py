@@ -33,9 +33,18 @@ RULES: Final[tuple[Rule, ...]] = (
         "Frame start against the largest converge up to the message's time that any heartbeat of "
         "the capture tells. Uninterrupted needs a heartbeat of the subscriber behind the message: "
         "what it tells never falls, so it bounds what was before.",
-        "Wait for the next frame, or state --converged-at.",
+        "Wait for the next frame, or say when the network converged: --param "
+        "raims.converged_at=TIME.",
         "raims.md 9.1; raims message loss document"),
 )  # fmt: skip
+
+
+#: Why a late join is not known to be uninterrupted.
+_WHY: Final = {
+    Uninterrupted.NOT_PROVABLE: "its time frame had begun before the network converged",
+    Uninterrupted.UNKNOWN: "when the network converged is not known",
+    Uninterrupted.NO_HEARTBEAT: "no heartbeat of the subscriber behind it tells of convergence",
+}
 
 
 def contradictions(report: RaimsReporter) -> None:
@@ -102,10 +111,11 @@ def findings(report: RaimsReporter) -> Iterator[Finding]:
             )  # fmt: skip
         elif verdict is not Uninterrupted.YES:
             yield report.say(
-                about, "RA014", "{subject} of {sender_member}, joined at {seqno}: {why}.",
+                about, "RA014",
+                "Whether {subject} of {sender_member} is complete since it was joined at {seqno} "
+                "cannot be told: {why}.",
                 {
-                    "subject": join.subject, "seqno": shown(join.seqno),
-                    "why": str(verdict),
+                    "subject": join.subject, "seqno": shown(join.seqno), "why": _WHY[verdict],
                 },
                 join.mark, UNDECIDABLE, _of_join(convergence, join),
             )  # fmt: skip

@@ -75,7 +75,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "RA008", "repeated",
         "Messages came again and were dropped.",
         "A number at or below the last one of its frame, a message older than the subscription "
-        "window, or a number per publisher and path that came before.",
+        "window (sub_window_size, sub_window_count, sub_window_time_ms), or a number per "
+        "publisher and path that came before.",
         "Look for a redundant path that carries the messages twice.",
         "raims.md 9, 10.1"),
 )  # fmt: skip
@@ -114,8 +115,8 @@ def findings(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Fi
         report, stream, about, "RA007",
         [s for s in steps if s.verdict.row in _RESTARTS and s.loss and not s.loss.chained],
         SHOWN,
-        "The numbering of {sender_member} restarted {times:time}; loss there is between 0 and "
-        "{upper}.",
+        "The numbering of {sender_member} restarted {times:time}: at most {upper:message} "
+        "{upper|was|were} lost there.",
     )  # fmt: skip
     yield from _repeats(report, stream, about)
 

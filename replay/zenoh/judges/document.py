@@ -25,9 +25,9 @@ def findings(
         first = asked.queries[0].asked if asked.queries else subscriber.first_at
         yield report.make(
             stream, "ZN023", Certainty.LIKELY,
-            "The design document's machine, its cache {cache}, would have sent {queries} "
-            "queries, got {recovered} of {missing} missing samples of {sender_member} back, "
-            "and cost {control} control messages beside {samples:sample}.",
+            "The design document's machine, its cache {cache}, would have sent "
+            "{queries:query}, got {recovered} of {missing:missing sample} of {sender_member} back, "
+            "and cost {control:control message} beside {samples:sample}.",
             mark=first,
             evidence=[(q.asked, f"query {q.key}?{q.text}")
                       for q in asked.queries[:MAX_EVIDENCE]],

@@ -81,8 +81,8 @@ def _waits(report: ZenohReporter, stream: Stream, subscriber: Subscriber) -> Ite
             stream, "ZN014",
             Claim(Certainty.LIKELY, Rests(
                 (longest.held.frame, longest.released.frame), timed=True, ordered=True)),
-            "{times:time} samples of {sender_member} waited behind missing ones, {waited} in "
-            "all, the longest for {wait}.",
+            "Samples of {sender_member} waited {times:time} behind missing ones, {waited} in all, "
+            "the longest for {wait}.",
             seqnos=[(w.first, w.stop) for w in waits[:MAX_EVIDENCE]],
             mark=longest.held,
             evidence=[(longest.held, "held back"), (longest.released, "handed on")],
