@@ -248,11 +248,11 @@ class PgmEngine:
                 self.overtaken.add(low, high, mark)
             if event.flags & Flag.NETWORK_DUPLICATE:
                 self.network_duplicates += event.count
-        if repair:
+        if repair and event.count == 1:
             self._large(event, mark)
 
     def _large(self, event: Event, mark: Mark) -> None:
-        """One packet, which may be too large: runs are told of beside their packets."""
+        """One packet, which may be too large: runs of originals are told of beside theirs."""
         if event.seqno is not None and event.size + IP_UDP_BYTES > self.mtu:
             sqn = self.window.unwrap(event.seqno)
             self.oversized.add(sqn, sqn + 1, mark)

@@ -212,6 +212,13 @@ class PgmWindow:
 
     # -- events ----------------------------------------------------------------------------------
 
+    def begin_anew(self) -> None:
+        """The receiver has only just started: it never wanted what is missing."""
+        self.holes.clear()
+        self.ended.clear()
+        self.start = self.lead
+        self._advance()
+
     def accept(self, first: int, stop: int, mark: Mark, last: Mark, *, repair: bool) -> list[Range]:
         """Sqns (unwrapped) that came; those that had not come before, and are still wanted."""
         if self.start is None or self.lead is None:

@@ -17,6 +17,10 @@ from seqaudit.replay.sequence.ranges import RangeSet
 
 BY_OTHER: Final = "another capture of this job"
 
+#: Losses as rows by capture, stream, place in the list of the stream, and time: a daemon that
+#: started again has several streams of one name.
+Settled = dict[tuple[int, str, int, int], Row]
+
 #: In place of an upper bound where nothing bounds a loss.
 UNBOUNDED: Final = "an unknown number of"
 
@@ -35,17 +39,23 @@ def tighten(streams: Sequence[Row], tables: Mapping[str, Sequence[Row]]) -> None
     _total(by_name, tables.get("loss", ()))
 
 
-def restated(detail: PlacedFinding, streams: Mapping[tuple[int, str], Row]) -> PlacedFinding:
-    """A finding about losses with the bounds that they have now.
+def settled(streams: Iterable[Row]) -> Settled:
+    """The losses of streams as they are now."""
+    return {
+        (stream["capture"], stream["id"], place, loss["at_ns"]): loss
+        for stream in streams
+        for place, loss in enumerate(stream["losses"])
+    }
 
-    Args:
-        streams: by capture and id, tightened.
-    """
+
+def restated(detail: PlacedFinding, now: Settled) -> PlacedFinding:
+    """A finding about losses with the bounds that they have now."""
     facts = detail["facts"]
-    stream = streams.get((detail["capture"], detail["stream"] or ""))
-    if "losses" not in facts or stream is None:
+    own = cast(list[tuple[int, int]], facts.get("losses", []))
+    at = detail["capture"], detail["stream"] or ""
+    losses = [now[*at, *loss] for loss in own if (*at, *loss) in now]
+    if not losses or len(losses) < len(own):
         return detail
-    losses = [stream["losses"][place] for place in cast(list[int], facts["losses"])]
     uppers = [loss["upper"] for loss in losses]
     bounds = bounds_of(
         sum(loss["lower"] for loss in losses), None if None in uppers else sum(uppers)
@@ -63,18 +73,10 @@ def bounds_of(lower: int, upper: int | None) -> Row:
     }
 
 
-def restated_gap(gap: Row, streams: Mapping[tuple[int, str], Row]) -> Row:
-    """A gap with the bounds that its loss has now.
-
-    Args:
-        streams: by capture and id, tightened; of a daemon that started again the last start's.
-    """
-    stream = streams.get((gap["capture"], gap["stream"]))
-    place, at_ns = gap["loss"]
-    for loss in [] if stream is None else stream["losses"][place : place + 1]:
-        if loss["at_ns"] == at_ns:
-            return gap | {"count": loss["lower"], "count_upper": loss["upper"]}
-    return gap
+def restated_gap(gap: Row, now: Settled) -> Row:
+    """A gap with the bounds that its loss has now."""
+    loss = now.get((gap["capture"], gap["stream"], *gap["loss"]))
+    return gap if loss is None else gap | {"count": loss["lower"], "count_upper": loss["upper"]}
 
 
 def _tighten(stream: Row, others: list[Row]) -> None:

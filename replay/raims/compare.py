@@ -15,12 +15,12 @@ class RaimsComparison(Comparison):
     changes = True
 
     def __init__(self) -> None:
-        self._settled: dict[tuple[int, str], Detail] = {}
+        self._settled: bounds.Settled = {}
 
     def settle(self, streams: Sequence[Detail], tables: Mapping[str, Sequence[Detail]]) -> None:
         own = [stream for stream in streams if stream["system"] == "raims"]
-        self._settled = {(stream["capture"], stream["id"]): stream for stream in own}
         bounds.tighten(own, tables)
+        self._settled = bounds.settled(own)
 
     def print_numbers(
         self, streams: Sequence[Detail], tables: Mapping[str, Sequence[Detail]]
@@ -28,7 +28,7 @@ class RaimsComparison(Comparison):
         seqno_text.print_seqnos(streams, tables)
 
     def restated(self, finding: PlacedFinding) -> PlacedFinding:
-        return bounds.restated(finding, self._settled) if self._settled else finding
+        return bounds.restated(finding, self._settled)
 
     def restated_gap(self, gap: Detail) -> Detail:
         return bounds.restated_gap(gap, self._settled) if "loss" in gap else gap

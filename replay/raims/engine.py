@@ -190,7 +190,7 @@ class RaimsEngine:
             # it may wait here until the observer has said who it is
             if self.address is None or self.observer.bridge in (None, event.destination):
                 self.receiving.deliver_all(self.links.of_inbox(name).message(event))
-        else:
+        elif not self.links.leaves(name):
             self.receiving.deliver(event, event.first_mark(), waited=False)
 
 

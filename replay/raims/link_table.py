@@ -48,6 +48,8 @@ class LinkTable:
     def __init__(self, settings: Settings, address: str | None) -> None:
         self._settings = settings
         self._address = address
+        host = f"[{address}]" if address is not None and ":" in address else address
+        self._leaves = None if host is None else f"{TCP}{host}:"
         self.pgm: dict[str, PgmLink] = {}
         self.inboxes: dict[str, InboxLink] = {}
         self.holes: dict[str, Mark] = {}
@@ -73,6 +75,16 @@ class LinkTable:
         if link is None:
             link = self.inboxes[name] = InboxLink(name)
         return link
+
+    def leaves(self, name: str) -> bool:
+        """Does a TCP link lead away from the observer, which forwards on it what it has got?"""
+        return self._leaves is not None and name.startswith(self._leaves)
+
+    def begin_anew(self) -> None:
+        """The observer has only just started: nothing of a TSI came to it before."""
+        for link in self.pgm.values():
+            if not link.own:
+                link.begin_anew()
 
     # -- time ------------------------------------------------------------------------------------
 

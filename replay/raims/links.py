@@ -125,6 +125,7 @@ class PgmLink:
         self.lost: list[Hole] = []  # that were given up or may have come, ascending
         self.cut = RangeSet()  # sqns that came, and are captured only in part
         self.unread = RangeSet()  # sqns that came, and hold something that is no message
+        self.repeating: set[tuple[int, int]] = set()  # runs of messages, some of which came again
         self.partly_ns: int | None = None  # the last of either
         self.repairing = False  # the packet that came last is a repair
         self._address = address
@@ -143,6 +144,12 @@ class PgmLink:
     def own(self) -> bool:
         """Is the observer its sender?"""
         return self._address is not None and self.sender == self._address
+
+    def begin_anew(self) -> None:
+        """The observer has only just started: nothing from before waits for it."""
+        self.window.begin_anew()
+        self._held.clear()
+        self._waits = False
 
     def packet(self, event: Event) -> list[Ready]:
         """A PGM row of the link. Its own messages follow it, so what waited behind them waits on
@@ -250,6 +257,8 @@ class PgmLink:
         if not any(a <= last and sqn < b for a, b in self._fresh):
             self.dropped += event.count
             return []
+        if not any(a <= sqn and last < b for a, b in self._fresh):
+            self.repeating.add((event.frame, event.index))
         if last < self.window.next and not self._waits:
             before = self._release(self._mark, sqn) if self._mark is not None else []
             return [*before, (event, event.first_mark(), False)]

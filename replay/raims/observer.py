@@ -51,6 +51,15 @@ class Observer:
         if last is not None and event.seqno > last + 1 and len(self.unseen) < MAX_NOTES:
             self.unseen.append((event.first_mark(), last, event.seqno))
 
+    def tells_changes(self, event: Event, told: object) -> None:
+        """It says how many there were: some it told nobody one by one, as nobody was there."""
+        last = self.earlier_changes if self.last_change is None else self.last_change
+        if not isinstance(told, int) or last is None or told <= last:
+            return
+        self.last_change = told
+        if len(self.unseen) < MAX_NOTES:
+            self.unseen.append((event.first_mark(), last, told + 1))
+
     @property
     def unseen_changes(self) -> int:
         """Changes that were made while the capture ran and are not in it."""

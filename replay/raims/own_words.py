@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from seqaudit.replay.raims import learned
 from seqaudit.replay.raims.link_table import TCP
-from seqaudit.replay.raims.notices import SENT_NS
+from seqaudit.replay.raims.notices import SENT_NS, Notice
 from seqaudit.replay.raims.observer import STARTED_NS, Observer
 from seqaudit.replay.raims.state import State
 from seqaudit.replay.sequence.gaps import Mark
@@ -91,6 +91,7 @@ def _drop_silent(state: State, observer: Observer) -> None:
 def _told(state: State, observer: Observer) -> None:
     """What the observer itself told publishers of losses is what it counted, whatever the
     capture lacks (raims.md 10.3)."""
+    told: dict[str | None, Notice] = {}
     for notice in state.notices:
         if notice.receiver != observer.bridge or notice.seqno is None:
             continue
@@ -98,9 +99,30 @@ def _told(state: State, observer: Observer) -> None:
         if peer is not None and notice.total is not None:
             peer.told_loss = max(peer.told_loss or 0, notice.total)
         stream = observer.streams.get((notice.publisher or "", notice.subject or ""))
-        if stream is None:
-            continue
-        count = None if notice.restart else notice.count
-        loss = stream.truth.tell(notice.seqno, count, notice.mark)
-        if loss is not None and peer is not None:
-            peer.msg_loss.count += stream.counts_as_told(loss)
+        if stream is not None:
+            count = None if notice.restart else notice.count
+            loss = stream.truth.tell(notice.seqno, count, notice.mark)
+            if loss is not None and peer is not None:
+                peer.msg_loss.count += stream.counts_as_told(loss)
+        if peer is not None and _is_more(observer, notice, told.get(notice.publisher)):
+            peer.told_more = True
+        told[notice.publisher] = notice
+
+
+def is_told(observer: Observer, notice: Notice) -> bool:
+    """Is it of a loss that the capture shows, though the replay does not count it?"""
+    stream = observer.streams.get((notice.publisher or "", notice.subject or ""))
+    losses = () if stream is None else stream.truth.losses
+    return any(loss.told == notice.mark for loss in losses)
+
+
+def _is_more(observer: Observer, notice: Notice, before: Notice | None) -> bool:
+    """Does a notice tell of losses that the replay does not have: itself, or by its total since the
+    notice before? The daemon lost what had arrived then."""
+    due = observer.notices.of(notice)
+    if due is None:
+        return not (observer.notices.unlisted or is_told(observer, notice))
+    since = None if before is None else observer.notices.of(before)
+    if before is None or since is None or notice.total is None or before.total is None:
+        return False
+    return notice.total - before.total > due.total - since.total

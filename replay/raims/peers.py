@@ -46,6 +46,7 @@ class Peer:
     dropped_ns: int | None = None  # since when it has been, with its counters
     learned: str | None = None  # what its publisher was not told shows of the observer's window
     told_loss: int | None = None  # losses of it that the observer told it, in all
+    told_more: bool = False  # among them such as the replay does not have
     clock_pairs: int = 0  # messages that ``skew`` is of
     doubted: bool = False  # it seemed dropped, and the capture may lack what it said
     ended: Mark | None = None  # BYE

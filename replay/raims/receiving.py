@@ -70,16 +70,21 @@ class Receiving:
         if message is None:
             self._state.links.could_not_read(event)
             return
+        link = self._state.links.pgm.get(link_of(event))
+        if link is not None and (event.frame, event.index) in link.repeating:
+            link.repeating.discard((event.frame, event.index))
+            for part in message.beyond(stream_of(observer.streams, message).seen):
+                self._data(part, mark, waited=waited, sqn=sqn)
+            return
         peer = self._state.members.peer(message.source)
-        if event.stamp is not None and not waited and event.first_mark() == mark:
-            link = self._state.links.pgm.get(link_of(event))
-            if link is None or not link.repairing:  # a repair has the time of its original
-                self._steps(event, peer)
-                spread(peer.skew, event.at_ns - event.stamp)
-                peer.clock_pairs += 1
-                self._state.clocks.heard(event)
-                if abs(event.at_ns - event.stamp) > SKEW_NS:
-                    peer.off = peer.off or mark
+        repairs = link is not None and link.repairing  # a repair has the time of its original
+        if event.stamp is not None and not (waited or repairs) and event.first_mark() == mark:
+            self._steps(event, peer)
+            spread(peer.skew, event.at_ns - event.stamp)
+            peer.clock_pairs += 1
+            self._state.clocks.heard(event)
+            if abs(event.at_ns - event.stamp) > SKEW_NS:
+                peer.off = peer.off or mark
         last = event.last_mark() if not waited else mark
         stream = stream_of(observer.streams, message)
         missing = self._state.links.before(event, stream)

@@ -40,6 +40,10 @@ AT_THE_END: Final = (
     "messages of it waited for packets that were given up at the end: whether the daemon had gone "
     "on by then cannot be told"
 )
+TOLD_MORE: Final = (
+    "the daemon itself tells of losses of this publisher that the capture does not show: which of "
+    "its other messages it had cannot be told"
+)
 UNSEEN: Final = "changes of this daemon's subscriptions are not in this capture"
 NO_OBSERVER: Final = "it is not known at whose interface the capture was taken"
 
@@ -118,6 +122,9 @@ class RaimsReporter(Reporter[Subject]):
         """Why nobody can tell what of a stream the observer got; null: it can be told."""
         if stream.ignored and self.seemed_dropped(stream):
             return SEEMED_SILENT
+        peer = observer.peers.get(stream.publisher)
+        if peer is not None and peer.told_more:
+            return TOLD_MORE
         if (stream.publisher, stream.subject) in self.engine.links.untold:
             return AT_THE_END
         if self.engine.links.refused(stream):

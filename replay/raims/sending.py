@@ -17,6 +17,8 @@ from seqaudit.replay.raims.streams import Stream
 TO_PEERS: Final = frozenset({"PING", "PONG", "LOSS"})
 #: A daemon that is heard so soon after its start has done nothing before.
 FRESH_NS: Final = 60_000_000_000
+#: Within this time of its start a daemon says its first word.
+STARTING_NS: Final = 1_000_000_000
 
 
 class Sending:
@@ -49,6 +51,8 @@ class Sending:
                 peer.inbox.clear()  # its numbers were not followed
         if event.kind is Kind.SUBSCRIBE and event.source == observer.bridge:
             observer.counts_change(event)
+        elif event.wire_kind in ("HELO", "HB", "AUTH") and event.source == observer.bridge:
+            observer.tells_changes(event, detail.get("sub_seqno"))
         if event.kind is Kind.SUBSCRIBE:
             self._subscription(event, detail)
             self._state.convergence.subscribed(event, detail)
@@ -110,6 +114,8 @@ class Sending:
         began_ns = start_ns + off_ns
         if abs(observer.start_ns - began_ns) <= (SKEW_NS if off_ns else 0):
             return
+        if event.wire_kind == "HELO" and event.at_ns - began_ns < STARTING_NS:
+            self._state.links.begin_anew()
         fresh = abs(event.at_ns - began_ns) < FRESH_NS and not observer.streams
         if fresh:
             self._state.steady.forget()

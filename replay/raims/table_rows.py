@@ -24,6 +24,7 @@ from seqaudit.replay.raims.report_rows import (
 from seqaudit.replay.raims.reporting import (
     AT_THE_END,
     HELD_UP,
+    TOLD_MORE,
     UNSEEN,
     RaimsReporter,
 )
@@ -157,6 +158,8 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
     unknown: dict[str, str] = dict.fromkeys(_COUNTERS, _EARLIER) if report.earlier(observer) else {}
     if observer.unseen:
         unknown |= dict.fromkeys(_COUNTERS, UNSEEN)
+    if peer.told_more:
+        unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), TOLD_MORE)
     if any(publisher == peer.bridge for publisher, _ in report.engine.links.untold):
         unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), AT_THE_END)
     for (publisher, _), stream in observer.streams.items():

@@ -223,11 +223,12 @@ def _step(
 
 
 def _places(stream: Stream, steps: list[Step]) -> Row:
-    """Where the losses of a finding are in the list of its stream, whose bounds other captures
-    may tighten; nothing where some are not listed."""
+    """Where the losses of a finding are in the list of its stream, and when they were, as other
+    captures may tighten their bounds; nothing where some are not listed."""
     places = {id(loss): place for place, loss in enumerate(stream.truth.losses)}
-    found = [places.get(id(step.loss)) for step in steps if step.loss is not None]
-    return {} if not found or None in found else {"losses": found}
+    losses = [step.loss for step in steps if step.loss is not None]
+    found = [(places[id(x)], x.mark.at_ns) for x in losses if id(x) in places]
+    return {"losses": found} if found and len(found) == len(losses) else {}
 
 
 def _glsno(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:

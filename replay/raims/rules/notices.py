@@ -1,6 +1,7 @@
 """Loss notices: those of peers, and those that the observed daemon sends (raims.md 10.3)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
@@ -88,7 +89,7 @@ def _own_notices(report: RaimsReporter, observer: Observer) -> Iterator[Finding]
         about = About("", notice.publisher or "")
         due = observer.notices.of(notice)
         how = None if due is None else raims_notices.wrong(notice, due)
-        taken = due is None and _is_told(observer, notice)  # said where losses are
+        taken = due is None and own_words.is_told(observer, notice)  # said where losses are
         if due is None and not taken and not observer.notices.unlisted:
             how = "a loss that the replay does not have"
         if how is not None and whole:
@@ -126,13 +127,6 @@ def _own_notices(report: RaimsReporter, observer: Observer) -> Iterator[Finding]
         yield from _untold(report, observer, due, whole=whole)
 
 
-def _is_told(observer: Observer, notice: Notice) -> bool:
-    """Is it of a loss that the capture shows, though the replay does not count it?"""
-    stream = observer.streams.get((notice.publisher or "", notice.subject or ""))
-    losses = () if stream is None else stream.truth.losses
-    return any(loss.told == notice.mark for loss in losses)
-
-
 def _untold(
     report: RaimsReporter, observer: Observer, due: raims_notices.Due, *, whole: bool
 ) -> Iterator[Finding]:
@@ -142,8 +136,9 @@ def _untold(
     span = own_words.inbox_span(report.engine.state, observer, due.publisher, due.mark.at_ns)
     if not losses or report.sure(losses[0])[0] is not Certainty.PROVEN or span is None:
         return
-    claim = absence(due.mark.frame, END if span.mark is None else span.mark.frame,
-                    certified=whole, timed=True)  # fmt: skip
+    # a loss before it that no packet shows has it wait for 10 s
+    claim = replace(absence(due.mark.frame, END if span.mark is None else span.mark.frame,
+                            certified=whole, timed=True), best=Certainty.LIKELY)  # fmt: skip
     yield report.say(
         About("", due.publisher), "RA027",
         "This daemon never tells {sender_member} of a loss on {subject}.",

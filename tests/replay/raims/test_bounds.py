@@ -1,8 +1,9 @@
 """Bounds of raims losses that other captures of the job tighten."""
 
-from typing import Any
+from typing import Any, cast
 
-from seqaudit.replay.raims.bounds import BY_OTHER, bounds_of, tighten
+from seqaudit.replay.contract.finding import PlacedFinding
+from seqaudit.replay.raims.bounds import BY_OTHER, bounds_of, restated, settled, tighten
 from seqaudit.replay.raims.truth import BY_NOTICE, BY_NUMBERS
 
 FRAME = 1 << 35  # a time frame; numbers count below it
@@ -43,6 +44,17 @@ def test_a_capture_at_the_publisher_says_how_many_there_were() -> None:
 def test_what_the_daemon_itself_counted_no_other_capture_knows_better() -> None:
     told = tightened(BY_NOTICE)
     assert (told["lost"], told["losses"][0]["known_by"]) == (3, BY_NOTICE)
+
+
+def test_a_finding_has_the_bounds_of_its_own_start_of_the_daemon() -> None:
+    """A daemon that starts again has another stream of the same name in the same capture."""
+    before = stream(0, "receiver", 20, [loss(BY_NUMBERS)]) | {"id": "P|A"}
+    after = stream(0, "receiver", 20, []) | {"id": "P|A"}
+    now = settled([before, after])
+    for place, then in (([0, 7], 3), ([1, 8], 1)):
+        facts = {"losses": [place], "bounds": 1}
+        finding = cast(PlacedFinding, {"capture": 0, "stream": "P|A", "facts": facts})
+        assert restated(finding, now)["facts"]["bounds"] == then
 
 
 def test_bounds_in_words_are_one_number_where_they_meet() -> None:

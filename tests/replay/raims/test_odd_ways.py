@@ -1,0 +1,105 @@
+"""What real daemons do that come and go: starts anew, forwarded messages, late copies in a run."""
+
+from typing import Any
+
+import pytest
+
+from seqaudit.decoders.contract.events import Kind
+from tests.replay.raims.builders import (
+    F0,
+    HERE,
+    LINK,
+    ME,
+    PEER,
+    T0,
+    World,
+    only,
+    packet,
+    received,
+    rules_of,
+)
+
+STREAM = f"{LINK}|{PEER}|_1.A"
+
+
+def stream_of(world: World) -> dict[str, Any]:
+    (found,) = [row.detail for row in world.rows() if row.kind == "STREAM"]
+    return dict(found)
+
+
+def test_what_the_daemon_forwards_over_tcp_does_not_come_to_it_again() -> None:
+    world = World()
+    for link in (f"tcp:10.77.0.1:9>{HERE}:8", f"tcp:{HERE}:8>10.77.0.3:7"):
+        world.data(F0, stream=f"{link}|{PEER}|_1.A")
+        world.data(F0 + 1, 0.1, stream=f"{link}|{PEER}|_1.A")
+    assert "RA008" not in rules_of(world.rows())
+    (row,) = world.table("loss")
+    assert (row["repeat"], row["msg_loss"]) == (0, 0)
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_nothing_from_before_its_start_waits_for_a_daemon(starts: bool) -> None:
+    """A hole that nobody was there to ask for holds up nothing of those behind it."""
+    world = World()
+    for sqn in (1, 3):
+        world.engine.feed(packet("ODATA", sqn, sqn / 10, stream=f"{LINK}|"))
+        world.data(F0 + sqn, sqn / 10, stream=STREAM, fresh_id=sqn)
+    if starts:
+        world.notice("HELO", 0.5, source=ME, start=T0 + 450_000_000, sub_seqno=1)
+    world.engine.feed(packet("ODATA", 4, 0.6, stream=f"{LINK}|"))
+    world.data(F0 + 4, 0.6, stream=STREAM, fresh_id=4)
+    assert (world.engine.links.pgm[LINK].window.next == 5) == starts
+    assert world.engine.observer.streams[PEER, "_1.A"].arrivals == (2 if starts else 1)
+
+
+def test_of_a_run_that_begins_with_a_late_copy_only_the_rest_is_new() -> None:
+    """A decoder knows no history: an original behind its repair and the next one are one row."""
+    world = World()
+    world.engine.feed(packet("ODATA", 1, 0.0, stream=f"{LINK}|"))
+    world.data(F0 + 1, 0.0, stream=STREAM, fresh_id=1)
+    world.engine.feed(packet("RDATA", 2, 0.1, stream=f"{LINK}|"))
+    world.data(F0 + 2, 0.1, stream=STREAM, fresh_id=2)
+    run = packet("ODATA", 2, 0.2, stream=f"{LINK}|")
+    world.engine.feed(type(run)(**{f: getattr(run, f) for f in run.__slots__}
+                                | {"stop_seqno": 4, "count": 2}))  # fmt: skip
+    world.feed(
+        0.2, kind=Kind.DATA, wire_kind="DATA", source=PEER, destination="_1.A", seqno=F0 + 2,
+        stop_seqno=F0 + 4, count=2, size=200, stream=STREAM, fresh_id=2, last_fresh_id=3,
+    )  # fmt: skip
+    (row,) = world.table("loss")
+    assert row["repeat"] == 0
+    assert stream_of(world)["delivered"] == [[F0 + 1, F0 + 3]]
+
+
+def test_subscriptions_that_a_daemon_told_nobody_one_by_one_are_unknown() -> None:
+    world = World()
+    world.notice("HB", 0.1, source=ME, sub_seqno=0, start=T0)
+    world.notice("JOIN", 0.2, source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=1, subject="_1.B")
+    world.notice("HB", 10.0, source=ME, sub_seqno=3, start=T0)
+    world.data(F0 + 1, 11.0)
+    assert only(world.rows(), "RA029")["facts"]["count"] == 2
+    (row,) = world.table("loss")
+    assert row["null_rte"] is None
+
+
+def test_losses_that_only_the_daemon_tells_of_leave_open_what_else_it_had() -> None:
+    """raims 1.47 may read the next packets before it has handed on the last ones: what it lost
+    then shows in its own notices alone."""
+    world = World()
+    for number in range(4):
+        world.data(F0 + number, number / 10)
+    world.notice("LOSS", 1.0, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=2,
+                 ms_tot=2, ref_seqno=F0 + 3)  # fmt: skip
+    found = stream_of(world)
+    assert (found["delivered"], found["lost"]) == (None, None)
+    (row,) = world.table("loss")
+    assert (row["msg_loss"], row["told_loss"], row["null_rte"]) == (None, 2, None)
+
+
+def test_a_run_of_repairs_is_no_large_packet() -> None:
+    run = packet("RDATA", 2, 1.0, size=20_000)
+    values = {field: getattr(run, field) for field in run.__slots__}
+    several = type(run)(**values | {"stop_seqno": 90, "count": 88})
+    first, last = packet("ODATA", 1), packet("SPM", 89, 0.1)
+    assert "PG006" not in rules_of(received(first, last, several))
+    assert "PG006" in rules_of(received(first, last, run))
