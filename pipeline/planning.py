@@ -15,7 +15,7 @@ from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.direct import workers as forked
 from seqaudit.pipeline.direct.kernels_ready import load_for
 from seqaudit.pipeline.options import Options
-from seqaudit.pipeline.report.accounts import Account, apart_in, held_in, much_carried
+from seqaudit.pipeline.report.accounts import Account, apart_in, by_capture, held_in, much_carried
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import (
     CaptureInput,
@@ -145,18 +145,15 @@ class Planning:
             raise UnusableError(self.problems)
         return True
 
-    def set_apart(self, planned: Plan, accounts: Iterable[Account]) -> bool:
+    def set_apart(self, planned: Plan, accounts: Sequence[Account]) -> bool:
         """Networks that use the same addresses become captures of their own; whether there are
         any."""
         found = apart_in(accounts)
         if not found or self._apart:
             return False
         self._apart = True
-        self.inputs = [
-            part
-            for number, given in enumerate(planned.inputs)
-            for part in _parts(given, found, held_in(accounts, number))
-        ]
+        by = zip(planned.inputs, by_capture(accounts, len(planned.inputs)), strict=True)
+        self.inputs = [part for given, own in by for part in _parts(given, found, held_in(own))]
         return True
 
     def decode_settings(

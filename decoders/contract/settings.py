@@ -41,7 +41,7 @@ class DecodeSettings:
     unordered: frozenset[int] = frozenset()
     damaged: frozenset[tuple[int, str, int]] = frozenset()
     carrying: frozenset[tuple[int, str]] = frozenset()
-    chosen: tuple[Chosen, ...] = ()
+    chosen: tuple[Chosen, ...] = field(default=(), hash=False)  # one each of ten thousand captures
 
     def chosen_of(self, capture: int) -> Chosen:
         """That of one capture."""

@@ -437,9 +437,8 @@ def apart_in(accounts: Iterable[Account]) -> list[frozenset[int]]:
     return sorted(found, key=sorted)
 
 
-def held_in(accounts: Iterable[Account], capture: int) -> set[int]:
-    """The networks of which there is something in a capture; 0: what is of none."""
-    own = [a for a in accounts if a["capture"] == capture]
+def held_in(own: Sequence[Account]) -> set[int]:
+    """The networks of which a capture with these accounts has something; 0: what is of none."""
     counts = [pair for a in own if a.get("networks") for pair in a["networks"]["frames"] if pair[0]]
     every = sum(int(a.get("frames", 0)) for a in own)
     numbered = {network for network, _ in counts}

@@ -7,7 +7,6 @@ problem of its capture; the others are planned.
 
 import contextlib
 import io
-import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -183,49 +182,64 @@ class Plan:
 class _Kept:
     """A stream that writes to a private file what is read of it: captures may be read again.
 
-    Without room, or longer than KEPT_BYTES, it is read once, as if nobody kept it.
+    Without room, or longer than ``most`` bytes, it is read once, as if nobody kept it.
     """
 
-    def __init__(self, source: BinaryIO) -> None:
+    def __init__(self, source: BinaryIO, most: int) -> None:
         self._source = source
-        self._size = 0
+        self._rest = most
         self._spool: BinaryIO | None = None
-        self.held: private_files.Held | None = None
-        with contextlib.suppress(OSError), interrupts.held_back():
-            self.held = private_files.make_file()  # mode 0600
-            self._spool = self.held.path.open("wb")
+        self._why = f"it has more than {most:,} bytes"  # it is not kept
+        self._held: private_files.Held | None = None
+        with self._or_not():
+            self._held = private_files.make_file()  # mode 0600
+            self._spool = self._held.path.open("wb")
 
     def read(self, size: int, /) -> bytes:
         data = self._source.read(size)
+        self._rest -= len(data)
         if self._spool is not None:
-            self._size += len(data)
-            try:
+            with self._or_not():
                 self._spool.write(data)
-            except OSError:
-                self.close()
-            if self._size > KEPT_BYTES:
+            if self._rest < 0:
                 self.close()
         return data
 
-    def whole(self) -> Path | None:
-        """The file, with what nobody has read yet; null: it was not kept."""
-        while self._spool is not None and self.read(1 << 20):
-            pass
-        if self._spool is not None:
-            try:
+    def whole(self) -> Path:
+        """The file, with what nobody has read yet.
+
+        Raises:
+            CaptureError: it was not kept.
+        """
+        with self._or_not():
+            while self._spool is not None and self.read(1 << 20):
+                pass
+            if self._spool is not None:
                 self._spool.flush()
-            except OSError:
-                self.close()
-        return None if self.held is None else self.held.path
+        if self._held is None:
+            raise CaptureError(
+                STDIN,
+                f"could not be kept in a temporary file ({self._why})",
+                "point TMPDIR at a folder with room, or save the capture to a file",
+            )
+        return self._held.path
+
+    @contextlib.contextmanager
+    def _or_not(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as problem:
+            self._why = problem.strerror or str(problem)
+            self.close()
 
     def close(self) -> None:
         """Remove the file."""
         if self._spool is not None:
             with contextlib.suppress(OSError):
                 self._spool.close()
-        if self.held is not None:
-            self.held.remove()
-        self._spool = self.held = None
+        if self._held is not None:
+            self._held.remove()
+        self._spool = self._held = None
 
 
 class StandardInput:
@@ -239,7 +253,6 @@ class StandardInput:
         self._kept: _Kept | None = None
         self._opened = contextlib.ExitStack()
         self.is_long = False  # more comes than ``open_piece`` looked at
-        self._spool: private_files.Held | None = None
 
     def open_piece(self, capture: int, split: int) -> Piece:
         """The piece that reads ``stream`` straight through.
@@ -247,7 +260,7 @@ class StandardInput:
         Raises:
             CaptureError: it is a terminal, empty, or no capture.
         """
-        source = self._kept = _Kept(_piped())
+        source = self._keep(KEPT_BYTES)
         head = source.read(HEAD_BYTES)
         if not head:
             raise CaptureError(STDIN, "is empty", "check the command before the pipe")
@@ -274,19 +287,8 @@ class StandardInput:
         if self.streamed:
             self.streamed = False
             return self._stream
-        self._stream = self._opened.enter_context(self._again().open("rb"))
+        self._stream = self._opened.enter_context(self._kept.whole().open("rb"))
         return self._stream
-
-    def _again(self) -> Path:
-        assert self._kept is not None
-        path = self._kept.whole()
-        if path is None:
-            raise CaptureError(
-                STDIN,
-                "has to be read again, and there was no room to keep it",
-                "save the capture to a file",
-            )
-        return path
 
     def path(self) -> str:
         """Where it lies; read on first use.
@@ -294,30 +296,16 @@ class StandardInput:
         Raises:
             CaptureError: there is no room, or it is a terminal.
         """
-        if self._kept is not None:
-            return str(self._again())
-        if self._spool is None:
-            source = _piped()
-            try:
-                with interrupts.held_back():
-                    self._spool = private_files.make_file()  # mode 0600
-                with self._spool.path.open("wb") as spool:
-                    shutil.copyfileobj(source, spool, 1 << 20)
-            except OSError as problem:
-                self.close()
-                raise CaptureError(
-                    STDIN,
-                    f"could not be kept in a temporary file ({problem.strerror or problem})",
-                    "point TMPDIR at a folder with room, or save the capture to a file",
-                ) from problem
-        return str(self._spool.path)
+        return str((self._kept or self._keep(sys.maxsize)).whole())
+
+    def _keep(self, most: int) -> _Kept:
+        with interrupts.held_back():  # until ``close`` knows of it
+            self._kept = _Kept(_piped(), most)
+        return self._kept
 
     def close(self) -> None:
         """Remove the temporary file."""
         self._opened.close()
-        if self._spool is not None:
-            self._spool.remove()
-            self._spool = None
         if self._kept is not None:
             self._kept.close()
             self._kept = None

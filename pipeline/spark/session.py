@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 #: Seconds until the session of a started JVM must be there.
 SESSION_SECONDS: Final = 90.0
 
+#: The same where YARN lets applications wait for each other.
+QUEUE_SECONDS: Final = 600.0
+
 #: How long a Connect server may take to let go of a session.
 RELEASE_SECONDS: Final = 5.0
 
@@ -198,7 +201,8 @@ class Session:
             waited.set()
             jvm.kill()
 
-        watch = threading.Timer(SESSION_SECONDS, give_up)
+        seconds = QUEUE_SECONDS if self.place.master == "yarn" else SESSION_SECONDS
+        watch = threading.Timer(seconds, give_up)
         watch.daemon = True
         watch.start()
         os.environ.update(given)
@@ -210,9 +214,7 @@ class Session:
         except Exception as problem:  # whatever Py4J and Spark raise: one line and the log
             kept = java.keep_log(jvm.log)
             where = f"; its log: {kept}" if kept else ""
-            why = (
-                f"no answer in {SESSION_SECONDS:.0f} s" if waited.is_set() else first_line(problem)
-            )
+            why = f"no answer in {seconds:.0f} s" if waited.is_set() else first_line(problem)
             raise SessionError(
                 f"Spark did not start: {why}{where}; --engine direct needs none"
             ) from problem

@@ -40,6 +40,7 @@ CASES: Final[dict[str, Callable[[Bench], str]]] = {
     "recipes": good.recipes,
     "connect": good.over_connect,
     "kubernetes": good.on_kubernetes,
+    "yarn": good.on_yarn,
     "out-of-memory": bad.out_of_memory,
     "no-master": bad.no_master,
     "s3": good.s3,
@@ -67,6 +68,7 @@ def main() -> int:
     parser.add_argument("--rotated", type=float, nargs="+", default=[10, 100])
     parser.add_argument("--sparse", type=float, nargs="+", default=[10, 100])
     parser.add_argument("--numbers", type=int, nargs="+", default=[500, 1_000, 2_000])
+    parser.add_argument("--executors", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--s3-server", default=f"{sys.executable} -m moto.server")
     parser.add_argument("--hadoop", type=Path, help="folder of python -m tests.cluster.hadoop")
     given = parser.parse_args()
@@ -79,7 +81,7 @@ def main() -> int:
         stores = shlex.split(given.s3_server)
         bench = Bench(
             cluster, stores, given.hadoop, given.captures, given.packets, given.gigabytes,
-            given.rotated, given.sparse, given.numbers,
+            given.rotated, given.sparse, given.numbers, given.executors,
         )  # fmt: skip
         for worker in ("one", "two"):
             cluster.worker(worker)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from pyarrow import fs
 
 from seqaudit.pipeline.spark import java
 from seqaudit.pipeline.spark.knock import CONNECT_PORT
-from tests.cluster import hadoop
+from tests.cluster import hadoop, yarn
 from tests.cluster.bench import FIXTURES, MEMORY, Bench, When, put_all
 from tests.cluster.kubernetes import kubernetes
 from tests.cluster.machines import DRIVER, ROOT, Machine, connect, put, store, until_listening
@@ -93,20 +94,13 @@ def recipes(b: Bench) -> str:
     return "; ".join(told)
 
 
-def on_kubernetes(b: Bench) -> str:
-    """k8s://: pods that have an image of Spark and a Python, and the packed environment"""
-    archive = b.cluster.folder / "env.tar.gz"
+def packed(b: Bench) -> dict[str, str]:
+    """Settings of workers that have a Python and nothing else."""
+    archive = b.cluster.folder / "packed.tar.gz"
     if not archive.exists():
-        assert b.command("spark", "environment", "-o", str(archive)).code == 0
-    made: list[Machine] = []
-
-    def node(number: int) -> Machine:
-        made.append(b.cluster.machine(f"pod-{number}"))
-        put(FIXTURES / "C.pcap", "C.pcap", made[-1].captures)
-        return made[-1]
-
-    settings = {
-        "spark.kubernetes.container.image": "spark:test",
+        made = b.command("spark", "environment", "-o", str(archive))
+        assert made.code == 0, made.err
+    return {
         "spark.executor.instances": "2",
         "spark.executor.memory": MEMORY,
         "spark.archives": f"{archive}#environment",
@@ -114,16 +108,46 @@ def on_kubernetes(b: Bench) -> str:
         "spark.executorEnv.PATH": f"{Path(sys.base_prefix) / 'bin'}:/usr/bin:/bin",
         "spark.driver.host": DRIVER,
     }
-    master = f"k8s://http://{DRIVER}:{KUBERNETES_PORT}"
+
+
+def on(master: str, settings: Mapping[str, str]) -> list[str]:
+    """An audit of C there."""
     words = ["audit", "--format", "json", "--master", master, "--metrics", "C.pcap"]
-    words += [word for item in settings.items() for word in ("--spark-conf", "=".join(item))]
+    return words + [word for item in settings.items() for word in ("--spark-conf", "=".join(item))]
+
+
+def on_kubernetes(b: Bench) -> str:
+    """k8s://: pods that have an image of Spark and a Python, and the packed environment"""
+
+    def node(number: int) -> Machine:
+        made = b.cluster.machine(f"pod-{number}")
+        put(FIXTURES / "C.pcap", "C.pcap", made.captures)
+        return made
+
+    settings = packed(b) | {"spark.kubernetes.container.image": "spark:test"}
     with kubernetes(DRIVER, KUBERNETES_PORT, node) as there:
-        done = b.command(*words)
+        done = b.command(*on(f"k8s://http://{DRIVER}:{KUBERNETES_PORT}", settings))
         b.same(done, "C.pcap")
         assert b.measured is not None and b.measured["executors"] == 2, b.measured
         images = {pod["spec"]["containers"][0]["image"] for pod in there.created}
         assert images == {"spark:test"}, images
         assert not there.pods, list(there.pods)  # the job took its pods along
+    return done.took
+
+
+def on_yarn(b: Bench) -> str:
+    """yarn: containers that have Spark's jars and a Python, and the packed environment"""
+    nodes = [b.cluster.machine(f"node-{number}") for number in (1, 2)]
+    for node in nodes:
+        put(FIXTURES / "C.pcap", "C.pcap", node.captures)
+    where = yarn.start(b.cluster.machine("manager"), nodes, b.cluster.folder / "yarn")
+    settings = packed(b) | {
+        "spark.yarn.jars": f"local:{java.spark_home()}/jars/*",
+        "spark.yarn.stagingDir": f"file:{b.cluster.folder}/yarn",
+    }
+    done = b.command(*on("yarn", settings), **where)
+    b.same(done, "C.pcap")
+    assert b.measured is not None and b.measured["executors"] == 2, b.measured
     return done.took
 
 
