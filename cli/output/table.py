@@ -372,16 +372,19 @@ def render_rules(report: Report) -> RenderableType:
     order = [rule["rule"] for rule in rules]
     codes = _codes((rule["rule"] for rule in judged), order)
     parts.append(Text(f"judged: {codes}" if judged else "judged: none"))
-    reasons: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    reasons: dict[tuple[str, bool, tuple[int, ...]], list[str]] = {}
     for rule in rules:
-        captures: dict[str, list[int]] = {}
+        elsewhere = {entry["capture"] for entry in rule["judged"]}
+        captures: dict[tuple[str, bool], set[int]] = {}
         for entry in rule["not_judged"]:
-            captures.setdefault(entry["why"] or "no reason known", []).append(entry["capture"])
+            why = entry["why"] or "no reason known", entry["capture"] in elsewhere
+            captures.setdefault(why, set()).add(entry["capture"])
         for why, seen in captures.items():
-            reasons.setdefault((why, tuple(sorted(set(seen)))), []).append(rule["rule"])
-    for (why, where), unjudged in sorted(reasons.items()):
+            reasons.setdefault((*why, tuple(sorted(seen))), []).append(rule["rule"])
+    for (text, partly, where), unjudged in sorted(reasons.items()):
+        what = "not judged of some streams" if partly else "not judged"
         told = "" if len(report["captures"]) == 1 else f" (capture {numbers(where)})"
-        parts.append(Text(f"not judged, {safe(why)}{told}: {_codes(unjudged, order)}"))
+        parts.append(Text(f"{what}, {safe(text)}{told}: {_codes(unjudged, order)}"))
     idle = [rule["rule"] for rule in rules if not rule["judged"] and not rule["not_judged"]]
     if idle:
         parts.append(Text(f"nothing to judge by: {_codes(idle, order)}"))

@@ -79,8 +79,9 @@ class SenderFindings(UnicastReporter):
                 continue
             yield self.make(
                 stream, rule, Certainty.UNDECIDABLE,
-                f"{{sender_member}} resent the {what} message {{times:time}} as no ACK came, "
-                "until {receiver_member} acknowledged it; whether the message or its ACK was lost "
+                f"{{times:message}} of {{sender_member}}, {{times|the|each the}} {what} when no "
+                "ACK came, {times|was|were} resent until {receiver_member} acknowledged "
+                "{times|it|them}; whether {times|it or its ACK was|they or their ACKs were} lost "
                 "or late cannot be told here.",
                 seqnos=[(tail.seqno, tail.seqno + 1) for tail in chosen[:MAX_EVIDENCE]],
                 mark=chosen[0].first, evidence=_shown(chosen[0]),
