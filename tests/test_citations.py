@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 ROOT: Final = Path(__file__).parent.parent
 TOPS: Final = ("cli", "decoders", "pipeline", "replay", "tests", "fixtures")
 
@@ -21,6 +23,8 @@ _CITED: Final = re.compile(r"([\w./-]+\.(?:md|txt))((?:(?:,| and| to|;)? ?\d+(?:
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)*")
 _HEADING: Final = re.compile(r"^#+ *(\d+(?:\.\d+)*)\b")
 _ITEM: Final = re.compile(r"^(\d+)\. ")
+#: A file, or a folder with its slash, by its path or the end of it.
+_PLACE: Final = re.compile(r"(?<![\w/.-])((?:\w+/)+\w*(?:\.\w+)?|\w+\.py)(?![\w-])")
 #: What cites a paper that is not in the repository.
 _ABSENT: Final = re.compile(r"\b(?:[dD]esign|HOUSE|PIPELINE|STYLE|PACKAGING|AUDIT) §? ?\d")
 
@@ -66,3 +70,18 @@ def test_a_citation_names_a_document_that_is_there_and_a_section_that_exists() -
 
 def test_nothing_cites_a_paper_that_is_not_in_the_repository() -> None:
     assert [(where, found) for where, text in code() for found in _ABSENT.findall(text)] == []
+
+
+@pytest.mark.parametrize(
+    "top", ["cli", "decoders", "pipeline", "replay", "tests", "CONTRIBUTING.md"]
+)
+def test_what_a_readme_names_is_there_and_its_picture_comes_first(top: str) -> None:
+    path = ROOT / top if top.endswith(".md") else ROOT / top / "README.md"
+    text = path.read_text(encoding="utf-8")
+    assert top == "CONTRIBUTING.md" or text.splitlines()[2] == "```"
+    ours = {f"/{one}" for one in TOPS}
+    ours |= {f"/{found.relative_to(ROOT)}" for one in TOPS for found in (ROOT / one).rglob("*")}
+    named = {found.rstrip("/") for found in _PLACE.findall(text)}
+    assert len(named) > 3
+    there = {one for one in named for own in ours if own.endswith((f"/{one}", f"/{one}.py"))}
+    assert named - there == set()

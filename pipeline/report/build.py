@@ -170,7 +170,11 @@ class _Sections:
         self._together = Comparisons(present, self.wall, networks)
         self._noted = _Noted(rows, self._together)
         self.losses = Losses(vantages)
-        self._borders = Borders([ends for _, ends in self._accounts.extents])
+        self._borders = Borders(
+            [ends for _, ends in self._accounts.extents],
+            from_one={word for system in SYSTEMS.values() for word in system.from_one},
+            endless={word for system in SYSTEMS.values() for word in system.endless},
+        )
 
     def streams(self) -> tuple[Sequence[StreamRow], Tables]:
         """Streams and tables, with what they say of each other."""

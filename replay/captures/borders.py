@@ -5,7 +5,7 @@ had begun no rule can tell, nor what became of messages that were missing when t
 the middle of their stream. Where nothing was missing then, the end costs no judgement.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,11 +19,6 @@ LATE_NS: Final = 1_000_000_000
 FEW: Final = 5
 #: Messages that end what they are part of.
 ENDS: Final = frozenset({"CLOSE", "BYE", "END"})
-#: Systems whose streams are numbered from 1 by their connection or member.
-_FROM_ONE: Final = ("unicast", "nakack")
-#: Systems that carry others, and never end; and those whose rules say what is open at the end.
-_ENDLESS: Final = frozenset({"pgm", "inbox", "zenoh-hop", "feed"})
-
 #: What streams say of messages that were missing to the end.
 _MISSING: Final = ("open", "unrecovered", "no_longer_asked_for", "not_asked_for")
 
@@ -49,10 +44,15 @@ class Borders:
 
     Args:
         ends_ns: of each capture.
+        from_one, endless: words in the column ``system``, see ``System``.
     """
 
-    def __init__(self, ends_ns: Sequence[int | None]) -> None:
+    def __init__(
+        self, ends_ns: Sequence[int | None], from_one: Container[str], endless: Container[str]
+    ) -> None:
         self._ends_ns = ends_ns
+        self._from_one = from_one
+        self._endless = endless
         self._found: dict[int, Border] = {}
 
     def each(self, rows: Iterable[StreamRow]) -> Iterator[StreamRow]:
@@ -67,24 +67,24 @@ class Borders:
 
     def _count(self, row: StreamRow) -> None:
         border = self._found.setdefault(row["capture"], Border())
-        begun = _begun_before(row)
+        begun = _begun_before(row, from_one=row["system"] in self._from_one)
         if begun is not None:
             border.known += 1
             border.begun += begun
         last, end = row.get("last_ns"), self._ends_ns[row["capture"]]
-        if last is None or end is None or row["system"] in _ENDLESS:
+        if last is None or end is None or row["system"] in self._endless:
             return
         border.timed += 1
         border.going_on += _goes_on(row, last, end)
 
 
-def _begun_before(row: StreamRow) -> bool | None:
+def _begun_before(row: StreamRow, *, from_one: bool) -> bool | None:
     """Whether a stream had begun before the capture; null if nobody can tell."""
     for known in (row.get("start_known"), row.get("session_start_captured")):
         if known is not None:
             return not known
     first = row["first_seqno"]
-    if row["system"].startswith(_FROM_ONE) and isinstance(first, int):
+    if from_one and isinstance(first, int):
         return first > 1
     return None
 

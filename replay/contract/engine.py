@@ -262,6 +262,9 @@ class System:
         comparison: made for each report.
         streams: word in the column ``system`` of its conversations' rows to the types of its STREAM
             rows there, each a ``StreamFigures``; what the report's schema is made from.
+        from_one: of these words, those whose streams a connection or a member numbers from 1.
+        endless: of these words, those whose streams never end as they carry others, or whose rules
+            say what is open when a capture ends.
         pairs: its table that counts what a receiver of both gets of two streams of kind "line"
             that carry the same.
         config: key of a parameter file to what reads what stands below it; takes the file's name.
@@ -280,6 +283,8 @@ class System:
     meeting: Callable[[str], Meeting] | None = None
     comparison: Callable[[], Comparison] | None = None
     streams: Mapping[str, Sequence[type]] = field(default_factory=dict)
+    from_one: frozenset[str] = frozenset()
+    endless: frozenset[str] = frozenset()
     pairs: str | None = None
     config: Mapping[str, Callable[[Mapping[object, object], str], dict[str, Value]]] = field(
         default_factory=dict

@@ -51,5 +51,6 @@ FEEDS: Final = System(
     meeting=meeting,
     comparison=FeedComparison,
     streams={"feed": [FeedStreamRow]},
+    endless=frozenset({"feed"}),
     pairs="lines",
 )

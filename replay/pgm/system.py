@@ -34,4 +34,5 @@ PGM: Final = System(
     meeting=meeting,
     comparison=PgmEnds,
     streams={NAME: [PgmStreamRow]},
+    endless=frozenset({NAME}),
 )

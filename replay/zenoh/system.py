@@ -46,4 +46,5 @@ ZENOH: Final = System(
     meeting=leg_meeting,
     comparison=ZenohComparison,
     streams={"zenoh": [SamplesStreamRow, UnnumberedStreamRow], "zenoh-hop": [TransportStreamRow]},
+    endless=frozenset({"zenoh-hop"}),
 )

@@ -29,4 +29,5 @@ MCAST: Final = System(
     meeting=meeting,
     comparison=JGroupsEnds,
     streams={"nakack2": [McastStreamRow], "nakack4": [McastStreamRow]},
+    from_one=frozenset({"nakack2", "nakack4"}),
 )

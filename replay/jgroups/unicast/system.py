@@ -38,4 +38,5 @@ UNICAST: Final = System(
     meeting=meeting,
     comparison=JGroupsEnds,
     streams={"unicast3": [UnicastStreamRow], "unicast4": [UnicastStreamRow]},
+    from_one=frozenset({"unicast3", "unicast4"}),
 )

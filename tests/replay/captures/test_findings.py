@@ -7,6 +7,7 @@ import pytest
 from seqaudit.replay.captures.borders import Border, Borders
 from seqaudit.replay.captures.findings import judge, judge_borders, judge_vantage
 from seqaudit.replay.contract.settings import Vantage
+from seqaudit.replay.stages.systems import SYSTEMS
 
 CLEAN: dict[str, Any] = {
     "frames_by": {"decoded": 9, "other": 1, "malformed": 0, "truncated": 0, "undecodable": 0},
@@ -153,7 +154,9 @@ SECOND = 1_000_000_000
 
 def border(**row: Any) -> tuple[int, int, int, int]:
     """Of a capture that ends at 100 s with one stream."""
-    borders = Borders([100 * SECOND])
+    from_one = {word for own in SYSTEMS.values() for word in own.from_one}
+    endless = {word for own in SYSTEMS.values() for word in own.endless}
+    borders = Borders([100 * SECOND], from_one, endless)
     told: Any = {"capture": 0, "system": "zenoh", "first_seqno": 7, "messages": 0} | row
     assert list(borders.each([told])) == [told]
     own = borders.of(0)
