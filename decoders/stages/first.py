@@ -202,11 +202,15 @@ class _Streams:
         yield from self._follow(followed)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
+        if self._assembler is None and self._sniffer is None:
+            return
+        followed, refused = self._look.finish()
+        if self._sniffer is not None:
+            self._sniffer.refused(refused)
+        yield from self._follow(followed)
         if self._assembler is not None:
-            yield from self._follow(self._look.renumbered())
             yield from self._assembler.finish()
         elif self._sniffer is not None:
-            yield from self._follow(self._look.renumbered())
             yield from map(segment_rows, self._sniffer.finish())
 
     def _follow(self, followed: Sequence[Segments]) -> Iterator[pa.RecordBatch]:

@@ -4,8 +4,10 @@
 A connection whose begin was captured is nobody's once every system has refused the first bytes that
 either side sends; ``flows`` would say so as well, a Python object a connection. Here those of a
 chunk are looked at together. One whose handshake is in one chunk and whose first bytes are in the
-next is *held*: its segments, none of which has payload, wait here. What is not plainly refused goes
-on to ``flows`` from its first segment on, and what comes of it there is the same.
+next is *held*: its segments, none of which has payload, wait here. So does what was caught in the
+middle, with its bytes, as long as every segment goes on, until there are enough to judge it or no
+more come. What is not plainly refused goes on to ``flows`` from its first segment on, and what
+comes of it there is the same.
 
 Plainly refused: SYNs of either side that repeat themselves at most, then bytes that follow the SYN
 of their direction, before which the other side was not silent for long (``connection``), and which
@@ -22,6 +24,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from seqaudit.decoders.contract.arrow import distinct
 from seqaudit.decoders.contract.event_columns import grouped
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s
@@ -29,12 +32,14 @@ from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.network.packets import Packets
 from seqaudit.decoders.tcp.connection import SILENT_NS
-from seqaudit.decoders.tcp.flows import Placed
-from seqaudit.decoders.tcp.framing import Heads, StreamSystem
+from seqaudit.decoders.tcp.flows import UNDECIDED_BYTES, Placed
+from seqaudit.decoders.tcp.framing import Heads, StreamSystem, Verdict, choose
+from seqaudit.decoders.tcp.runs import NEVER, NONE, Links
 from seqaudit.decoders.tcp.segments import (
     COLUMNS,
     FRESH,
     LEFT,
+    MIDDLE,
     WANTED,
     WIRE_SHIFT,
     Key,
@@ -46,16 +51,25 @@ from seqaudit.decoders.tcp.wire import ACK, FIN, MASK, RST, SYN
 
 #: Segments that are held at most: of half-open connections there may be any number.
 HELD: Final = 1 << 16
+#: Bytes of connections caught in the middle that are held at most.
+MIDDLE_TOTAL: Final = 64 << 20
+#: Of one that goes on it is judged with so many, and then with twice as many again and again: most
+#: systems refuse a direction by 96 KiB.
+MIDDLE_LOOK: Final = 256 << 10
 
 Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True)
 class _Held:
-    """Segments that wait, without payload; ``ends``: the kernel's number of each one's end."""
+    """Segments that wait; ``ends``: the kernel's number of each one's end."""
 
     segments: Segments
     ends: Int64s
+
+    def take(self, rows: Int64s) -> _Held:
+        """Only some of them."""
+        return _Held(self.segments.take(rows), self.ends[rows])
 
 
 class FirstLook:
@@ -82,6 +96,7 @@ class FirstLook:
         self._account = account
         self._finder = finder
         self._held: _Held | None = None
+        self._middle = _Middle(self._systems)
 
     def feed(
         self, packets: Packets, segments: Segments, rows: Int64s
@@ -94,10 +109,15 @@ class FirstLook:
         """
         ends = packets.columns[k.FLOW][rows]
         states = self._finder.states
-        fresh = np.flatnonzero(states[segments.flow] == FRESH)
+        state = states[segments.flow]
+        fresh = np.flatnonzero(state == FRESH)
         if not len(fresh):
             self._hand_over(ends, packets.record_column("original")[rows])
-            return [segments], []
+            on, waits = np.flatnonzero(state != MIDDLE), np.flatnonzero(state == MIDDLE)
+            if not len(waits):
+                return [segments], []
+            parts, others = self._wait(_Held(segments.take(waits), ends[waits]))
+            return [segments.take(on), *parts] if len(on) else parts, others
         candidates = segments.take(fresh)
         held = self._held
         if held is not None and not held.segments.count:
@@ -105,21 +125,30 @@ class FirstLook:
         self._held = None
         together = candidates if held is None else _joined(held.segments, candidates)
         fates = _Fates(together, 0 if held is None else held.segments.count)
-        refused = fates.refused(self._systems) & ~self._forced(fates.numbers)
-        waiting = fates.waiting & ~self._forced(fates.numbers)
+        forced = self._forced(fates.numbers)
+        refused = fates.refused(self._systems) & ~forced
+        waiting = fates.waiting & ~forced
         if np.count_nonzero(waiting[fates.group]) > HELD:
             waiting[:] = False
+        middle = fates.middle & ~forced
         states[fates.numbers] = np.where(refused, LEFT, np.where(waiting, FRESH, WANTED))
-        out = self._divided(segments, ends, held, fates, refused, waiting)
-        return out, (segments.keys[number] for number in fates.numbers[refused].tolist())
+        states[fates.numbers[middle]] = MIDDLE
+        out, others = self._divided(segments, ends, held, fates, refused, waiting)
+        return out, [*map(segments.keys.__getitem__, fates.numbers[refused].tolist()), *others]
+
+    def finish(self) -> tuple[list[Segments], list[Key]]:
+        """No more segments: those that go on, and connections that are refused."""
+        out, refused = self._settle(*self._middle.finish(), self._finder.keys)
+        return [*out, *self.renumbered()], refused
 
     def renumbered(self) -> list[Segments]:
-        """Connections get other numbers from now on, or nothing follows: what is held goes on."""
+        """Connections get other numbers from now on: what is held goes on."""
         held, self._held = self._held, None
-        if held is None or not held.segments.count:
-            return []
-        self._finder.states[held.segments.flow] = WANTED
-        return [held.segments]
+        found = [held.segments] if held is not None and held.segments.count else []
+        found += [part.segments for part in self._middle.renumbered()]
+        for segments in found:
+            self._finder.states[segments.flow] = WANTED
+        return found
 
     def _divided(
         self,
@@ -129,9 +158,10 @@ class FirstLook:
         fates: _Fates,
         refused: Bools,
         waiting: Bools,
-    ) -> list[Segments]:
-        """What goes on. What waits is kept, and what is refused stays the account's own."""
-        fate = np.zeros(len(self._finder.states), np.int8)
+    ) -> tuple[list[Segments], list[Key]]:
+        """What goes on, and who else is refused. What waits is kept, and what is refused stays the
+        account's own."""
+        fate = np.where(self._finder.states == MIDDLE, 3, 0)
         fate[fates.numbers[refused]] = 1
         fate[fates.numbers[waiting]] = 2
         now = fate[segments.flow]
@@ -140,6 +170,8 @@ class FirstLook:
         out = []
         waits = np.flatnonzero(now == 2)
         kept, kept_ends = segments.take(waits), ends[waits]
+        middle = np.flatnonzero(now == 3)
+        caught, caught_ends = segments.take(middle), ends[middle]
         if held is not None:
             before = fate[held.segments.flow]
             back = np.flatnonzero(before == 1)
@@ -152,12 +184,36 @@ class FirstLook:
             still = np.flatnonzero(before == 2)
             kept = _joined(held.segments.take(still), kept)
             kept_ends = np.append(held.ends[still], kept_ends)
+            early = np.flatnonzero(before == 3)
+            caught = _joined(held.segments.take(early), caught)
+            caught_ends = np.append(held.ends[early], caught_ends)
         if kept.count:
             self._held = _Held(_without_bytes(kept), kept_ends)
         on = np.flatnonzero(now == 0)
         if len(on):
             out.append(segments if len(on) == segments.count else segments.take(on))
-        return out
+        parts, others = self._wait(_Held(caught, caught_ends))
+        return [*out, *parts], others
+
+    def _wait(self, caught: _Held) -> tuple[list[Segments], list[Key]]:
+        """More of connections caught in the middle: the segments of those that are followed from
+        now on, and those that are nobody's."""
+        if not len(caught.ends):
+            return [], []
+        found = self._middle.feed(caught, len(self._finder.states))
+        return self._settle(*found, caught.segments.keys)
+
+    def _settle(
+        self, leaving: Int64s, refused: Int64s, keys: Sequence[Key]
+    ) -> tuple[list[Segments], list[Key]]:
+        """The same, of connections that are not kept any more."""
+        states = self._finder.states
+        states[leaving], states[refused] = WANTED, LEFT
+        for part in self._middle.taken(refused):
+            sizes = part.segments.facts >> WIRE_SHIFT
+            self._account.hand_over(part.ends, sizes, back=True)
+        parts = [part.segments for part in self._middle.taken(leaving)]
+        return parts, [keys[number] for number in refused.tolist()]
 
     def _hand_over(self, ends: Int64s, sizes: Int64s) -> None:
         if len(ends):
@@ -242,6 +298,7 @@ class _Fates:
         first_syn = np.minimum.reduceat(np.where(before & syn, places, none), starts)
         good &= ~opens | bare[np.minimum(first_syn, none - 1)]
         self.waiting = good & (first == none)
+        self.middle = ~np.logical_or.reduceat(syn, starts) & (first < none)
         # the deciding segment
         self._decides = good & (first < none)
         at = np.minimum(first, none - 1)
@@ -273,6 +330,110 @@ class _Fates:
                 by_all &= system.refuses(heads)
             refused[speaking] = by_all
         return refused
+
+
+class _Middle:
+    """Connections caught in the middle, as long as all goes on: in each part segments of some time,
+    by connection and direction, with bytes of their own."""
+
+    def __init__(self, systems: Sequence[StreamSystem]) -> None:
+        self._systems = systems
+        self._parts: list[_Held] = []
+        self._states = np.zeros((4, 0), np.int64)  # as ``Links`` has them, by connection
+        self._bytes = self._enough = np.zeros(0, np.int64)
+
+    def feed(self, held: _Held, count: int) -> tuple[Int64s, Int64s]:
+        """More segments: connections that are to be followed, and those that are nobody's.
+
+        Args:
+            count: how many connections have numbers.
+        """
+        more = count - len(self._bytes)
+        fresh = np.repeat(np.array([[NONE], [NONE], [NEVER], [NEVER]]), more, axis=1)
+        self._states = np.append(self._states, fresh, axis=1)
+        self._bytes = np.append(self._bytes, np.zeros(more, np.int64))
+        self._enough = np.append(self._enough, np.full(more, MIDDLE_LOOK))
+        segments = held.segments
+        numbers, flow = grouped(segments.flow)
+        order = np.argsort(flow, kind="stable")
+        starts: list[int] = np.searchsorted(flow[order], np.arange(len(numbers) + 1)).tolist()
+        states = self._states[:, numbers]
+        links = Links(segments, order, flow[order], starts, states, anywhere=True)
+        odd = np.logical_or.reduceat(links.odd, starts[:-1])
+        self._states[:2, numbers] = links.behind(starts)
+        self._bytes[numbers] += np.add.reduceat(segments.length[order], starts[:-1])
+        sort = np.argsort(_sides(segments), kind="stable")
+        self._parts.append(_Held(segments.take(sort).own(), held.ends[sort]))
+        full = ~odd & (self._bytes >= self._enough)[numbers]
+        leaving, refused = self._judged(numbers[full])
+        self._enough[numbers[full]] *= 2
+        if sum(len(part.segments.data) for part in self._parts) > MIDDLE_TOTAL:
+            eldest = distinct(self._parts[0].segments.flow)
+            ours, others = self._judged(np.setdiff1d(eldest, numbers[odd]), final=True)
+            leaving, refused = np.union1d(leaving, ours), np.union1d(refused, others)
+        return np.union1d(leaving, numbers[odd]), refused
+
+    def finish(self) -> tuple[Int64s, Int64s]:
+        """As ``feed``, of all."""
+        return self._judged(np.flatnonzero(self._bytes), final=True)
+
+    def taken(self, numbers: Int64s) -> list[_Held]:
+        """The segments of some connections, which are not kept any more."""
+        gone = np.zeros(len(self._bytes), np.bool_)
+        gone[numbers] = True
+        found: list[_Held] = []
+        left: list[_Held] = []
+        for part in self._parts:
+            here = gone[part.segments.flow]
+            for some, into in ((here, found), (~here, left)):
+                if some.all():
+                    into.append(part)
+                elif some.any():
+                    into.append(part.take(np.flatnonzero(some)))
+        self._parts = left
+        self._states[:, numbers] = np.array([[NONE], [NONE], [NEVER], [NEVER]])
+        self._bytes[numbers], self._enough[numbers] = 0, MIDDLE_LOOK
+        return [part.take(np.argsort(part.segments.frame, kind="stable")) for part in found]
+
+    def renumbered(self) -> list[_Held]:
+        """All of them: connections get other numbers from now on."""
+        found = self.taken(np.arange(len(self._bytes)))
+        self._states, self._bytes, self._enough = np.zeros((4, 0), np.int64), _NONE, _NONE
+        return found
+
+    def _judged(self, numbers: Int64s, *, final: bool = False) -> tuple[Int64s, Int64s]:
+        """Of some connections those that are some system's, or likely to be, and nobody's.
+
+        Args:
+            final: no more bytes will come, so these have to be enough.
+        """
+        verdicts = np.array([self._verdict(number) for number in numbers.tolist()], np.int64)
+        nobody = verdicts <= (Verdict.UNDECIDED if final else Verdict.NO)
+        nobody |= (verdicts == Verdict.UNDECIDED) & (self._bytes[numbers] > 2 * UNDECIDED_BYTES)
+        return numbers[verdicts > Verdict.UNDECIDED], numbers[nobody]
+
+    def _verdict(self, number: int) -> Verdict:
+        """What the systems say of the bytes of a connection, each direction by itself."""
+        prefixes = []
+        for direction in (0, 1):
+            stretches = []
+            for part in self._parts:
+                segments, side = part.segments, number << 1 | direction
+                low, high = np.searchsorted(_sides(segments), (side, side + 1)).tolist()
+                if low < high:
+                    first, stop = int(segments.start[low]), int(segments.stop[high - 1])
+                    stretches.append(segments.data[first:stop])
+            if prefix := b"".join(stretches):
+                prefixes.append(((direction, 0), prefix, False))
+        return choose(self._systems, prefixes, set())[0]
+
+
+_NONE: Final = np.zeros(0, np.int64)
+
+
+def _sides(segments: Segments) -> Int64s:
+    """A number for each connection and direction."""
+    return segments.flow << 1 | segments.direction
 
 
 def _joined(one: Segments, other: Segments) -> Segments:

@@ -83,7 +83,8 @@ class Runs:
         self._numbers = {key: number for number, key in enumerate(self.keys)}
         self.tracked = [flows.get(key) for key in self.keys]
         self._find_order(flow)
-        self._links = _Links(segments, self._order, self._flow, self._starts, self.tracked)
+        states = np.array([_state(one) for one in self.tracked], np.int64).T
+        self._links = Links(segments, self._order, self._flow, self._starts, states)
         self._expected = self._links.expected
         self._odd = bytearray(self.count + 1)
         marks = np.frombuffer(self._odd, np.uint8)
@@ -304,8 +305,14 @@ class Runs:
         flow.last_frame, flow.last_at = int(segments.frame[last]), int(segments.at_ns[last])
 
 
-class _Links:
+class Links:
     """How segments follow those before them in the same connection. Arrays are by place.
+
+    Args:
+        order, flow, starts: rows by place, the connection of each, and where each one begins.
+        states: (4, connections) of each direction what ``expected`` is before them, and when it
+            spoke last.
+        anywhere: the first bytes of a direction of which nothing is known go on.
 
     Attributes:
         expected: by direction and connection, the 32 bits that the flow's next byte has behind the
@@ -320,7 +327,9 @@ class _Links:
         order: Int64s,
         flow: Int64s,
         starts: list[int],
-        tracked: list[Tracked | None],
+        states: Int64s,
+        *,
+        anywhere: bool = False,
     ) -> None:
         direction, seq, ack, flags, length, facts, at_ns = (
             column[order]
@@ -334,14 +343,14 @@ class _Links:
         ttl = facts & 0xFF
         self._low_ttl, self._high_ttl = int(ttl.min()), int(ttl.max())
         self._outgoing = bool((facts & OUTGOING_BIT).any())
-        states = np.array([_state(one) for one in tracked], np.int64).T
         self.expected: list[list[int]] = states[:2].tolist()
         self.lanes = [_Lane(mine, length, facts) for mine in (forth, ~forth)]
         # where the last segment before that moved each direction's next byte has put it
         syn = flags & SYN > 0
         moves = ((length > 0) | syn) & (flags & RST == 0)  # what a RST says is not of the stream
         end = (seq + length + syn) & MASK
-        one, other = (_latest(moves & lane.mine) for lane in self.lanes)
+        self._end, self._moved = end, [_latest(moves & lane.mine) for lane in self.lanes]
+        one, other = self._moved
         theirs = np.where(forth, other, one)
         acked = np.where(theirs >= first, end[theirs], states[:2][1 - direction, flow])
         one, other = (np.append(NONE, latest[:-1]) for latest in (one, other))
@@ -350,7 +359,7 @@ class _Links:
         beyond = (ack - acked) & MASK
         self.odd = flags & (SYN | FIN | RST) > 0
         self.odd |= (segments.stop - segments.start)[order] != length
-        self.odd |= (length > 0) & (seq != following)
+        self.odd |= (length > 0) & (seq != following) & ~(anywhere & (following == NONE))
         self.odd |= (flags & ACK > 0) & (acked >= 0) & (beyond > 0) & (beyond < FARTHEST)
         # which segments have to wait for a word of the other side (``Flow``), and where that is
         self._spoken = np.where(forth, self.lanes[1].latest, self.lanes[0].latest)
@@ -359,6 +368,15 @@ class _Links:
         )
         silent = (at_ns > spoke_ns) & ((at_ns - spoke_ns > SILENT_NS) | (at_ns - spoke_ns < 0))
         self._waiting: list[int] = np.flatnonzero(silent & (length > 0)).tolist()
+
+    def behind(self, starts: list[int]) -> Int64s:
+        """(2, connections) what is expected behind all of them."""
+        found = np.array(self.expected, np.int64)
+        first, last = np.array(starts[:-1], np.int64), np.array(starts[1:], np.int64) - 1
+        for direction, moved in enumerate(self._moved):
+            at = moved[last]
+            found[direction] = np.where(at >= first, self._end[at], found[direction])
+        return found
 
     def is_news(self, tracked: Tracked, direction: int) -> bool:
         """Whether any header, of whatever connection, says what none of this flow's said before."""

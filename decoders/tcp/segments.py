@@ -99,6 +99,13 @@ class Segments:
                 (direction, frame, at_ns, seq, ack, flags, length, facts, bytes(data[start:stop])),
             )
 
+    def own(self) -> Segments:
+        """The same with bytes that are theirs alone, end to end."""
+        ends = np.cumsum(self.stop - self.start)
+        columns = {name: getattr(self, name) for name in COLUMNS}
+        columns |= {"start": np.append(0, ends[:-1]), "stop": ends}
+        return Segments(self.keys, self.payloads(np.arange(self.count)), **columns)
+
     def payloads(self, rows: Int64s) -> bytes:
         """The payloads of some of them, end to end."""
         data, start, stop = self.data, self.start[rows], self.stop[rows]
@@ -157,6 +164,8 @@ def ends_of(carrier: str) -> tuple[End, End]:
 FRESH: Final = 0
 WANTED: Final = 1
 LEFT: Final = 2
+#: Or that it was caught in the middle, and that it waits for bytes enough to be judged.
+MIDDLE: Final = 3
 
 
 class SegmentFinder:

@@ -251,6 +251,8 @@ def _chained(data: bytes, begin: int) -> tuple[Int64s, Int64s]:
             good = (raw[2 : count + 2] | raw[3 : count + 3]) == 0
         places = np.flatnonzero(good)
         places = places[_MAY_BEGIN[raw[places + width]]]
+        if not len(places):
+            continue
         length = raw[places].astype(np.int64) | raw[places + 1].astype(np.int64) << 8
         places, length = places[length > 0], length[length > 0]
         stop = places + width + length

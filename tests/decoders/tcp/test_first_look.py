@@ -2,6 +2,7 @@
 
 import io
 import json
+import random
 import struct
 from collections import Counter
 from collections.abc import Iterable
@@ -22,10 +23,13 @@ from seqaudit.decoders.network import packets as packet_module
 from seqaudit.decoders.network.packets import Packets
 from seqaudit.decoders.stages.first import decode_piece, reassemble
 from seqaudit.decoders.stages.registry import stream_systems
+from seqaudit.decoders.tcp import first_look, flows
 from seqaudit.decoders.tcp.first_look import FirstLook
 from seqaudit.decoders.tcp.framing import Heads, Verdict
 from seqaudit.decoders.tcp.segments import LEFT, WANTED, Segments
 from seqaudit.decoders.tcp.wire import ACK, FIN, RST, SYN
+from seqaudit.decoders.zenoh import tcp as zenoh_tcp
+from tests.decoders.jgroups import builders as jgroups
 from tests.decoders.network.builders import ethernet, ipv4
 
 SYSTEMS: Final = stream_systems(DecodeSettings())
@@ -195,11 +199,60 @@ def test_a_first_look_changes_nothing(
     compare(capture, step)
 
 
+middles = st.lists(
+    st.tuples(
+        st.integers(0, 2), st.integers(0, 1),
+        st.sampled_from(("data", "data", "data", "data", "ack", "fin", "skip", "again", "syn")),
+        st.sampled_from(range(len(FIRST_BYTES) + 1)),
+    ),
+    min_size=1,
+    max_size=60,
+)  # fmt: skip
+
+
+def frames_of_jgroups() -> bytes:
+    """Two messages behind each other, as they are on a connection."""
+    message = jgroups.single(jgroups.data3(1, 1, first=True), version=jgroups.V4_2_22)
+    return (struct.pack(">I", len(message)) + message) * 2
+
+
+@settings(deadline=None, max_examples=60)
+@given(middles, st.integers(1, 20), st.sampled_from((1, 40, 300)), st.sampled_from((1, 200, 10**6)))
+@example([(0, 0, "data", 0), (0, 1, "data", len(FIRST_BYTES))] * 4, 2, 40, 10**6)
+def test_connections_caught_in_the_middle_are_whose_they_are(
+    story: list[tuple[int, int, str, int]], step: int, look: int, total: int
+) -> None:
+    """Whatever is held of them, and for how long."""
+    payloads = [*FIRST_BYTES, frames_of_jgroups()]
+    capture = Capture()
+    for flow, direction, action, payload in story:
+        capture.do(flow, direction, action, payloads[payload])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(first_look, "MIDDLE_LOOK", look)
+        patch.setattr(first_look, "MIDDLE_TOTAL", total)
+        patch.setattr(flows, "MIDDLE_BYTES", 1)
+        patch.setattr(zenoh_tcp, "LOOK_BYTES", 1 << 20)  # none refuses what may still be its
+        compare(capture, step)
+
+
+def test_what_was_caught_in_the_middle_of_others_is_refused_without_an_object() -> None:
+    chance = random.Random(4)
+    capture = Capture()
+    for number in range(400):
+        capture.do(number % 4, number // 4 % 2, "data", chance.randbytes(1_000))
+    assert followed_of(capture, all_left=False) == []
+
+
 def test_a_plain_connection_is_refused_without_an_object() -> None:
     capture = Capture()
     for flow in range(4):
         for number, action in enumerate(("syn", "syn+ack", "ack", "data", "ack", "fin", "fin")):
             capture.do(flow, number % 2, action, b"GET / HTTP/1.0\r\n\r\n")
+    assert followed_of(capture, all_left=True) == []
+
+
+def followed_of(capture: Capture, *, all_left: bool) -> list[Segments]:
+    """What goes on to flows. ``all_left``: every connection is refused at once."""
     followed: list[Segments] = []
     with pytest.MonkeyPatch.context() as patch:
         usual = FirstLook.feed
@@ -207,11 +260,19 @@ def test_a_plain_connection_is_refused_without_an_object() -> None:
         def noted(self: FirstLook, packets: Packets, segments: Segments, rows: Any) -> Any:
             out, refused = usual(self, packets, segments, rows)
             followed.extend(out)
-            assert (self._finder.states == LEFT).all()
+            assert not all_left or (self._finder.states == LEFT).all()
             return out, refused
 
         patch.setattr(FirstLook, "feed", noted)
+        finish = FirstLook.finish
+
+        def ended(self: FirstLook) -> Any:
+            out, refused = finish(self)
+            followed.extend(out)
+            return out, refused
+
+        patch.setattr(FirstLook, "finish", ended)
         settings = replace(DecodeSettings(), compile_it=False)
         for _ in decode_piece(stream_piece(0, 0), settings, io.BytesIO(capture.text)):
             pass
-    assert followed == []
+    return followed
