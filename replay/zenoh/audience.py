@@ -34,6 +34,9 @@ class _Around:
     def has_cache(self) -> bool:
         return self.audience.declared.has_cache(self.source)
 
+    def asks_nobody(self) -> bool:
+        return not self.has_cache() and self.audience.asks_nobody(self.source)
+
     def asks_from(self) -> int | None:
         return self.audience.asks_from(self.source.receiver, self.subject)
 
@@ -117,12 +120,14 @@ class Audience:
                 for subject in told
                 if source.key is not None
                 and (subject == source.key or ("*" in subject and matches(subject, source.key)))
+                and not source.key.startswith(UNRESOLVED)
             }
         )
         names: list[str | None] = list(subjects)
         unknown = (source.receiver, None, self.machine(source))
         if unknown in self.subscribers or not (names or (told and self._link.multicast)):
-            names = [] if not names and self.declared.left(source) else [None]
+            left = self.declared.left(source) or self.undeclared(source)
+            names = [] if not names and left else [None]
         if len(self._matched) >= MAX_SOURCES:
             self._matched.clear()
         found = self._matched[identity] = [self._subscriber(source, name) for name in names]
@@ -169,6 +174,17 @@ class Audience:
         if self._link.multicast or subject is None:
             return None
         return self.declared.recovering.get((endpoint, subject))
+
+    def undeclared(self, source: Source) -> bool:
+        """What its key stands for was not declared since the session began: its receiver knows no
+        more, or the declaration is missing in the capture only."""
+        unnamed = source.key is not None and source.key.startswith(UNRESOLVED)
+        return unnamed and self._link.session_starts > 0
+
+    def asks_nobody(self, source: Source) -> bool:
+        """Whether a subscriber's node knows of no cache and so sends no query: all declarations
+        were captured. A client asks its peer whatever that has declared (zenoh.md 9.3)."""
+        return not self.document and self._link.told_all(source.sender, source.receiver)
 
     def subscribes_now(self, subject: str) -> None:
         """A member of the group subscribes: what came before was for nobody that is known."""

@@ -53,6 +53,9 @@ from seqaudit.replay.zenoh.timers import SETTLED_NS, Timers
 
 #: Jumps in the sns of one source that are kept.
 MAX_JUMPS: Final = 100_000
+#: Reason of a Close that a node sends whose application closes its session (zenoh.md 3.3); others
+#: end the link alone, and its subscribers stay.
+BY_ITSELF: Final = 0
 #: Samples of a source in frames that were thrown away, kept one by one.
 MAX_KEPT_SNS: Final = 10_000
 
@@ -253,6 +256,8 @@ class ZenohEngine:
         elif word == "Close":
             self.link.close(event)
             self.queries.close(mark)
+            if detail["reason"] == BY_ITSELF:
+                self.audience.node_gone(event.source, mark)
 
     # -- fragments -----------------------------------------------------------------------------
 

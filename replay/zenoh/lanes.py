@@ -21,6 +21,8 @@ from seqaudit.replay.zenoh.subscriber import Subscriber
 MAX_LANES: Final = 16
 #: Subscribers of one node see the same sample, and ask within this time of each other.
 BESIDE_NS: Final = 100_000_000
+#: Their periods begin with the first sample of a source, so periodic queries are sent together.
+TOGETHER_NS: Final = 5_000_000
 
 
 class Lane(Subscriber):
@@ -61,11 +63,17 @@ class Lane(Subscriber):
 
 
 class Lanes:
-    """The lanes of one subscriber machine; none before two identical queries stand side by side."""
+    """The lanes of one subscriber machine; none before two identical queries stand side by side.
+
+    Attributes:
+        several: periodic queries show several subscribers: sent together, or beside the
+            subscription of one that recovers by heartbeats, which sends none.
+    """
 
     def __init__(self, one: Subscriber) -> None:
         self.one = one
         self.all: list[Lane] = []
+        self.several = False
         self._periodic = False
 
     @property
@@ -74,16 +82,19 @@ class Lanes:
 
     def query(self, query: Query) -> None:
         """Before ``one`` gets it."""
+        beside = [q for q in self.one.queries if _same(q, query)]
+        at_once = any(query.asked.at_ns - q.asked.at_ns <= BESIDE_NS for q in beside)
         if query.sort is Sort.PERIODIC:
             self._periodic = True
+            self.several |= self.one.around.asks_from() is not None or any(
+                query.asked.at_ns - q.asked.at_ns <= TOGETHER_NS and q.sort is Sort.PERIODIC
+                for q in beside
+            )
             self.all.clear()
         if self._periodic:
             return
         if not self.all:
-            beside = [q for q in self.one.queries if _same(q, query)]
-            if not any(query.asked.at_ns - q.asked.at_ns <= BESIDE_NS for q in beside):
-                return
-            if any(q.replies for q in beside):
+            if not at_once or any(q.replies for q in beside):
                 return
             self.all.append(Lane.like(self.one, self.one.queries))
         free = [lane for lane in self.living if not any(_same(q, query) for q in lane.queries)]

@@ -74,6 +74,7 @@ class Leg:
     first_ns: int | None
     last_ns: int | None
     last_frame: int | None
+    gone: bool  # its subscriber ended with it
 
     @classmethod
     def of(cls, capture: int, stream: str, row: Row) -> "Leg":
@@ -85,11 +86,12 @@ class Leg:
             half_open(row["unrecovered_seqnos"] or ()), row["first_seqno"],
             max((n for n in told if n is not None), default=-1), *told,
             row["first_ns"], row["last_ns"], row["last_frame"],
+            row["subscriber_gone"],
         )  # fmt: skip
 
     def ended_before(self, other: "Leg") -> bool:
-        """Whether its samples had passed when those of the other began to."""
-        if self.last_ns is None or other.first_ns is None:
+        """Whether its samples had passed to the same subscriber when those of the other began."""
+        if self.last_ns is None or other.first_ns is None or self.gone:
             return False
         return self.last_ns < other.first_ns
 
@@ -148,12 +150,12 @@ def across_sessions(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, 
     for (capture, *_), rows in turns.items():
         rows.sort(key=lambda row: (row[1]["first_ns"], row[1]["subscriber"] or ""))
         for place, (stream, row) in enumerate(rows):
-            before = [
-                stop
-                for _, near in rows[:place]
-                if near["last_ns"] < row["first_ns"] and _same_subscriber(near, row)
-                for _, stop in near["delivered"]
-            ]
+            before: list[int] = []
+            for _, near in rows[:place]:
+                if near["last_ns"] < row["first_ns"] and _same_subscriber(near, row):
+                    before += [stop for _, stop in near["delivered"]]
+                    if near["subscriber_gone"]:  # whoever has subscribed since is another
+                        before.clear()
             if not before:
                 continue
             if figures := _missed_between(max(before), row) or _taken_for_repeats(max(before), row):

@@ -23,6 +23,7 @@ MAX_NAMED: Final = 8
 NEAR: Final = 1 << 17
 WIDE: Final = 0x0FFF_FFFF
 ROUTER: Final = "router"
+PEER: Final = "peer"
 #: Priority and channel of the replies of a cache (zenoh.md 9.2): Data, reliable.
 FINALS: Final = 5 * 2 + 1
 
@@ -246,6 +247,16 @@ class Link:
         """Whether what a node asks for it lacks itself; a router asks for others."""
         end = self.ends.get(endpoint)
         return end is not None and end.whatami not in (None, ROUTER)
+
+    def told_all(self, sender: str, receiver: str) -> bool:
+        """Whether a peer had all that a node of its session declared: none of the frames in which
+        declarations travel is missing."""
+        end = self.ends.get(receiver)
+        if not self.session_starts or self.multicast or end is None or end.whatami != PEER:
+            return False
+        ways = [(sender, receiver, priority * 2 + 1) for priority in (0, 5)]
+        counter = next((self.counters[way] for way in ways if way in self.counters), None)
+        return counter is not None and counter.known_start and not counter.lost
 
     def role(self, sender: str, receiver: str) -> Role:
         """What this capture sees of a direction: "receiver", "sender" or "between"."""

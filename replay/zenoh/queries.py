@@ -209,6 +209,8 @@ class Queries:
         for subscriber in subscribers:
             mine = subscriber.source == self._audience.machine(source)
             if mine and not subscriber.gone:
+                new = subscriber.last is None or sn > subscriber.last
+                subscriber.shared |= new and query.shared and query.sort is Sort.LATE
                 subscriber.sample(sn, sn + 1, arrival, query)
                 self._audience.lanes_of(subscriber).sample(sn, sn + 1, arrival, query)
 

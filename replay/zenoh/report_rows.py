@@ -128,6 +128,7 @@ class SamplesStreamRow(LegStreamRow):
     cache: Annotated[str | None, "answered, declared or none; null: nobody can tell"]
     cache_depth_seen: Annotated[int | None, "null: no reply shows it"]
     subscriber_recovers: Annotated[bool | None, "it asks for what it missed; null: nothing shows"]
+    subscriber_gone: Annotated[bool, "it was undeclared, or its node closed the session"]
     held_max: Annotated[int | None, "most samples held back at a time; " + Unseen]
     queries_max: Annotated[int | None, "most open at a time; null: nobody is known to receive"]
     delivered: Delivered

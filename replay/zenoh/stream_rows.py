@@ -26,11 +26,17 @@ from seqaudit.replay.zenoh.reporting import SYSTEM, Stream, ZenohReporter
 from seqaudit.replay.zenoh.sources import ROS, Source, Unnumbered
 from seqaudit.replay.zenoh.story import hop_place, lost_where, query_end
 from seqaudit.replay.zenoh.subscriber import Subscriber
+from seqaudit.replay.zenoh.untold import FIGURES
+from seqaudit.replay.zenoh.untold import why as why_untold
 
 MAX_WAITS: Final = 100
 #: Why nothing is said about delivery.
 REFUSED: Final = "no sample that its receiver accepts passed here"
 UNMATCHED: Final = "no subscriber that it matches was declared here when its samples came"
+UNDECLARED: Final = (
+    "the number of its key was not declared here: nobody can be handed its samples, unless the "
+    "declaration was not captured"
+)
 BEGAN_LATER: Final = "the capture began after the session: earlier samples are unknown"
 #: What a subscriber had, missed and got back, which nobody sees where its samples leave.
 UNSEEN_AT_SENDER: Final = (
@@ -42,14 +48,6 @@ ONE_DECLARATION: Final = (
     "a node declares a key expression once, however many subscribers it has there: whether one "
     "without recovery missed what another got back is on no wire"
 )
-#: Of a subscriber that may have recovery or not.
-LATE_UNTOLD: Final = (
-    "samples came late, and nothing shows whether their subscriber has recovery: it is handed "
-    "them, or they come in vain"
-)
-UNTOLD: Final = (
-    "delivered", "misses", "recovered", "unrecovered", "lost", "lost_seqnos", "unrecovered_seqnos",
-)  # fmt: skip
 #: Why nothing is said about delivery where not all bytes are here, or can be read.
 CUT_OFF: Final = "samples may be among what is cut off or could not be read"
 #: The direction of requests that a capture at an end of the samples' way shows.
@@ -68,8 +66,9 @@ def summary(report: ZenohReporter, source: Source, subscriber: Subscriber | None
     if not engine.link.session_starts:
         row["unknown"]["earlier_seqnos"] = BEGAN_LATER
     if subscriber is None:
-        nobody = engine.link.multicast and bool(source.live)
-        row["unknown"]["delivered"] = UNMATCHED if nobody else REFUSED
+        nobody = UNMATCHED if engine.link.multicast and source.live else REFUSED
+        undeclared = engine.audience.undeclared(source)
+        row["unknown"]["delivered"] = UNDECLARED if undeclared else nobody
         return row
     quiet = subscriber.quiet_control(mine)
     row["control"] |= {
@@ -89,9 +88,10 @@ def summary(report: ZenohReporter, source: Source, subscriber: Subscriber | None
         row["retransmissions"] = dict.fromkeys(row["retransmissions"])
     else:
         _handed_on(report, row, subscriber)
-        if report.engine.world is None and subscriber.late_untold():
-            row |= dict.fromkeys(UNTOLD)
-            row["unknown"] |= dict.fromkeys(UNTOLD, LATE_UNTOLD)
+        untold = why_untold(subscriber, engine.audience.lanes_of(subscriber))
+        if engine.world is None and untold is not None:
+            row |= dict.fromkeys(FIGURES)
+            row["unknown"] |= dict.fromkeys(FIGURES, untold)
     return row
 
 
@@ -119,6 +119,7 @@ def _that_passed(
         "publisher": "ros" if source.source.endswith(ROS) else "advanced",
         "cache": _cache_seen(engine, source),
         "subscriber_recovers": None if one is None else one.recovery_shown(),
+        "subscriber_gone": one is not None and one.gone,
         "held_max": None if one is None else max((w.count for w in one.waits), default=0),
         "queries_max": None if one is None else one.queries_max,
         "leg": engine.conversation,

@@ -47,6 +47,9 @@ class Around(Protocol):
     def has_cache(self) -> bool:
         """A cache of the source is declared, or has answered."""
 
+    def asks_nobody(self) -> bool:
+        """No query of its node would be sent: it ends at once, and what is missing is missed."""
+
     def asks_from(self) -> int | None:
         """The job frame of the declaration that it asks for what it misses; null: none does."""
 
@@ -136,6 +139,8 @@ class Subscriber:
         self._grace_ns = grace_ns
         self._delivered_at: Mark | None = None
         self._filling: Query | None = None
+        self.reads_late = False  # it asked for what it should have passed over
+        self.shared = False  # a reply that may be another subscriber's brought it something
 
     @property
     def asks_from(self) -> int | None:
@@ -150,13 +155,6 @@ class Subscriber:
         if self.asks_from is not None:
             return True
         return False if self.learns and self.at_once.count >= MANY_GAPS else None
-
-    def late_untold(self) -> bool:
-        """Samples came late, and nothing shows whether that was in vain: with recovery they are
-        handed on, without it they are dropped."""
-        if self.recovery_shown() is not None or not self.at_once.count:
-            return False
-        return RangeSet(self.at_once.delivery.ranges) != RangeSet(self.delivery.ranges)
 
     @property
     def gone(self) -> bool:
@@ -387,10 +385,13 @@ class Subscriber:
         return first + room
 
     def _after_live(self, mark: Mark) -> None:
-        """Pending samples and no open query: such a subscriber asks now (S10), history or not."""
-        kept = self.history and self.last is None  # S4: by the history, not by a gap
+        """Pending samples and no open query: such a subscriber asks now (S10), and goes on at once
+        if there is nobody to ask; not before an initial history is there."""
+        kept = self.history and (self.last is None or self.asks_from is not None)  # S4, S18
         if self.pending and not self.queries and not kept and self.waiting is None:
             self.waiting = mark
+            if self.around.asks_nobody():
+                self.flush(mark, None)
 
     def flush(self, mark: Mark, query: Query | None, *, history: bool = False) -> None:
         """Hand on everything pending; each hole is a miss (S20), what is old is dropped (S21).
@@ -494,6 +495,7 @@ class Subscriber:
         """The query says what this subscriber's last sn was, known here or not (S12)."""
         if self.last is None or first == self.last + 1:
             return
+        self.reads_late |= bool(self._unasked.within(first, first + 1))
         if first > self.last + 1:  # it has more than was captured
             if self.tracker is not None:
                 self.tracker.reveal(first, mark, BY_QUERY)

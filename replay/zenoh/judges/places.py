@@ -48,7 +48,9 @@ def _where(
     losses = [gap for gap in losses if places[gap.first] != BETWEEN_SESSIONS]
     unexplained = [gap for gap in losses if places[gap.first] == BEFORE]
     if unexplained:
-        at_sender = report.engine.link.role(source.sender, source.receiver) == "sender"
+        link = report.engine.link
+        at_sender = link.role(source.sender, source.receiver) == "sender"
+        by_publisher = at_sender and link.zid(source.sender) == source.source.partition("/")[0]
         proven = certificates.dropped(source, mine)
         for sure in (True, False):
             chosen = [
@@ -64,8 +66,8 @@ def _where(
                 "sn is: {where}.",
                 claim=PLACED if sure else
                 Claim(Certainty.LIKELY, rests(chosen), why=OR_NOT_CAPTURED),
-                where="dropped by the publisher's transport" if at_sender
-                else "dropped before this link",
+                where="dropped by the publisher's transport" if by_publisher
+                else "dropped or lost before this link",
             )  # fmt: skip
     promised = source.arrivals and not source.unblocked and not source.unreliable
     stable = not report.engine.link.closed and report.engine.link.session_starts <= 1

@@ -493,6 +493,7 @@ def test_of_whom_no_declaration_is_known_nothing_is_known_in_the_next_session() 
     session = Session(opened=False)
     session.raw(z.init()).raw(z.init(SUBSCRIBER_ZID, ack=True), back=True)
     session.sns = dict(HASHED)
+    session.publisher(z.declare(0, 1, 0, "demo/sensor"))
     session = reopened(session.put(0, 1), "InitSyn").put(5)
     rows = [r.detail for r in session.played()[1] if r.kind == STREAM]
     told = [(r["subscriber"], r["delivered"]) for r in rows if r["kind"] == "samples"]

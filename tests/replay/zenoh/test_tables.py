@@ -82,6 +82,9 @@ class Alone:
     def has_cache(self) -> bool:
         return True
 
+    def asks_nobody(self) -> bool:
+        return False
+
     def asks_from(self) -> int | None:
         return None
 

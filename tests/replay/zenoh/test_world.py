@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from seqaudit.decoders.zenoh.messages import zid_text
 from seqaudit.replay.zenoh.cache import Cached, PublicationCache
 from seqaudit.replay.zenoh.keys import parameters
-from seqaudit.replay.zenoh.stream_rows import LATE_UNTOLD
+from seqaudit.replay.zenoh.untold import LATE as LATE_UNTOLD
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import SUFFIX, TOKEN, ZID, Session
 

@@ -1,0 +1,107 @@
+"""What recordings of real nodes in odd ways showed (zenoh.md 2.4, 9.3, 9.4), message by message."""
+
+from typing import Any
+
+from seqaudit.replay.contract.results import FINDING, STREAM
+from seqaudit.replay.zenoh.untold import READS_LATE, SEVERAL
+from tests.decoders.zenoh import builders as z
+from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, Session
+from tests.replay.zenoh.test_odd_worlds import AT_PUBLISHER
+
+#: Priority 0, reliable: how declarations travel.
+CONTROL = 0
+CLOSED, EXPIRED = b"\x03\x00", b"\x03\x05"
+
+
+def streams(session: Session) -> list[dict[str, Any]]:
+    _, results = session.played()
+    details = [r.detail for r in results if r.kind == STREAM]
+    return [row for row in details if row["kind"] == "samples"]
+
+
+def misses(row: dict[str, Any]) -> list[int]:
+    return [miss["nb"] for miss in row["misses"]]
+
+
+def opened(*, cache: bool, whatami: int) -> Session:
+    """A session whose acceptor, the subscriber's node, is a peer (1) or a client (2)."""
+    session = Session(opened=False)
+    session.raw(z.init()).raw(z.init(SUBSCRIBER_ZID, ack=True, whatami=whatami), back=True)
+    session.raw(z.opened(10)).raw(z.opened(500, ack=True), back=True)
+    declared = [z.declare(0, 1, 0, "demo/sensor")] + [z.declare(4, 2, 0, TOKEN)] * cache
+    session.raw(z.frame(10, *declared, priority=CONTROL))
+    return session.subscriber(z.declare(2, 1, 1, own=False))
+
+
+def test_a_peer_that_knows_of_no_cache_goes_on_at_once() -> None:
+    (row,) = streams(opened(cache=False, whatami=1).put(0, 2, 1, 3))
+    assert (row["delivered"], misses(row)) == ([[0, 0], [2, 3]], [1])
+
+
+def test_a_client_asks_its_peer_whatever_that_has_declared() -> None:
+    (row,) = streams(opened(cache=False, whatami=2).put(0, 2, 1, 3))
+    assert row["delivered"] != [[0, 0], [2, 3]]
+
+
+def test_who_may_have_a_cache_that_was_not_captured_is_waited_for() -> None:
+    session = opened(cache=False, whatami=1)
+    session.raw(z.frame(12, z.declare(4, 9, 0, "other"), priority=CONTROL))  # 11 is missing
+    (row,) = streams(session.put(0, 2, 1, 3))
+    assert row["delivered"] != [[0, 0], [2, 3]]
+
+
+def test_samples_of_a_key_that_was_not_declared_are_for_nobody() -> None:
+    session = opened(cache=True, whatami=1).subscriber(z.declare(2, 5, 0, "**"))
+    session.publisher(z.push(z.put(0), 7))
+    (row,) = streams(session)
+    assert (row["subscriber"], row["delivered"]) == (None, None)
+
+
+def test_subscribers_end_with_the_close_of_their_own_node() -> None:
+    for payload, back, gone in (
+        (CLOSED, True, True), (CLOSED, False, False), (EXPIRED, True, False),
+    ):  # fmt: skip
+        (row,) = streams(Session().put(0, 1).raw(payload, back=back))
+        assert row["subscriber_gone"] is gone
+
+
+def test_only_the_publishers_own_node_drops_before_its_transport() -> None:
+    def places(sender: bytes) -> list[str]:
+        session = Session(opened=False)
+        session.raw(z.init(sender)).raw(z.init(SUBSCRIBER_ZID, ack=True), back=True)
+        session.raw(z.opened(10)).raw(z.opened(500, ack=True), back=True)
+        session.publisher(z.declare(0, 1, 0, "demo/sensor"))
+        session.subscriber(z.declare(2, 1, 1, own=False))
+        _, results = session.put(0, 1, 4, 5).played(AT_PUBLISHER)
+        return [
+            r.detail["facts"]["where"] for r in results if r.kind == FINDING and r.rule == "ZN004"
+        ]
+
+    assert places(z.ZID) == ["dropped by the publisher's transport"]
+    assert places(bytes(range(50, 66))) == ["dropped or lost before this link"]
+
+
+def test_an_open_history_keeps_back_what_is_behind_a_gap() -> None:
+    session = Session(opened=False)
+    session.raw(z.init()).raw(z.init(SUBSCRIBER_ZID, ack=True), back=True)
+    session.raw(z.opened(10)).raw(z.opened(500, ack=True), back=True)
+    session.publisher(z.declare(0, 1, 0, "demo/sensor"), z.declare(4, 2, 0, TOKEN))
+    session.subscriber(z.declare(2, 1, 1, own=False))
+    session.subscriber(z.declare(2, 2, 0, "demo/sensor/@adv/pub/**"))
+    session.ask(1, "_max=2;_anyke", "/@adv/**").put(0, 1, 3, 4).wait(3).put(5)
+    (row,) = streams(session)
+    assert (row["delivered"], misses(row)) == ([[0, 1]], [])
+
+
+def test_periodic_queries_side_by_side_are_of_several_whose_samples_are_not_known() -> None:
+    session = Session().put(0, 1).wait(1).ask(1, "_sn=2..;_anyke").wait(-0.009)
+    session.ask(2, "_sn=2..;_anyke")
+    session.publisher(z.final(1), z.final(2)).put(2, 4).wait(2).put(5)
+    (row,) = streams(session)
+    assert row["delivered"] is None and row["unknown"]["delivered"] == SEVERAL
+
+
+def test_what_reads_late_is_not_said_to_have_gone_on() -> None:
+    session = Session().put(0, 2).wait(4).put(3).wait(0.001).ask(1, "_sn=1..;_anyke").put(5)
+    (row,) = streams(session)
+    assert row["delivered"] is None and row["unknown"]["delivered"] == READS_LATE
