@@ -7,7 +7,8 @@ when the others do is given up: nobody says that a subscriber ended. Row S28 of
 ``tests.replay.zenoh.rows``.
 
 Periodic queries of one subscriber pile up and look the same, so a source that is asked for
-periodically has no lanes, and side by side is at the same time.
+periodically has no lanes, and side by side is at the same time; nor has one while an initial
+history is open, which holds back what queries end.
 """
 
 from collections.abc import Iterable
@@ -74,7 +75,7 @@ class Lanes:
         self.one = one
         self.all: list[Lane] = []
         self.several = False
-        self._periodic = False
+        self._blurred = False  # whose a query is cannot be told
 
     @property
     def living(self) -> list[Lane]:
@@ -85,13 +86,16 @@ class Lanes:
         beside = [q for q in self.one.queries if _same(q, query)]
         at_once = any(query.asked.at_ns - q.asked.at_ns <= BESIDE_NS for q in beside)
         if query.sort is Sort.PERIODIC:
-            self._periodic = True
             self.several |= self.one.around.asks_from() is not None or any(
                 query.asked.at_ns - q.asked.at_ns <= TOGETHER_NS and q.sort is Sort.PERIODIC
                 for q in beside
             )
+        if query.sort is Sort.PERIODIC or (beside and not at_once) or self.one.history:
+            # only periodic ones pile up; what waits for a history waits for no query of its own
+            self.several |= bool(self.all) or (self.one.history and at_once)
+            self._blurred = True
             self.all.clear()
-        if self._periodic:
+        if self._blurred:
             return
         if not self.all:
             if not at_once or any(q.replies for q in beside):

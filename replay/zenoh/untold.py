@@ -9,6 +9,7 @@ from seqaudit.replay.zenoh.subscriber import Subscriber
 #: What is null then.
 FIGURES: Final = (
     "delivered", "misses", "recovered", "unrecovered", "lost", "lost_seqnos", "unrecovered_seqnos",
+    "subscribers",
 )  # fmt: skip
 LATE: Final = (
     "samples came late, and nothing shows whether their subscriber has recovery: it is handed "

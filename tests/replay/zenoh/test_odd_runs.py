@@ -105,3 +105,19 @@ def test_what_reads_late_is_not_said_to_have_gone_on() -> None:
     session = Session().put(0, 2).wait(4).put(3).wait(0.001).ask(1, "_sn=1..;_anyke").put(5)
     (row,) = streams(session)
     assert row["delivered"] is None and row["unknown"]["delivered"] == READS_LATE
+
+
+def test_queries_that_pile_up_behind_two_side_by_side_are_periodic_and_nobodys() -> None:
+    session = Session().put(0, 2).ask(1, "_sn=1..;_anyke").ask(2, "_sn=1..;_anyke").wait(0.3)
+    session.ask(3, "_sn=1..;_anyke").publisher(z.final(1)).put(3)
+    (row,) = streams(session)
+    assert row["delivered"] is None and row["unknown"]["delivered"] == SEVERAL
+    assert row["subscribers"] is None
+
+
+def test_subscribers_with_an_open_history_are_not_told_apart() -> None:
+    session = Session().subscriber(z.declare(2, 2, 1, "/@adv/pub/**", own=False))
+    session.ask(1, "_anyke", "/@adv/**").put(0, 2)
+    session.ask(2, "_sn=..;_anyke").ask(3, "_sn=..;_anyke").put(3)
+    (row,) = streams(session)
+    assert not row["subscribers"]
