@@ -1,5 +1,6 @@
 """What recordings of real nodes in odd ways showed (zenoh.md 2.4, 9.3, 9.4), message by message."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from seqaudit.replay.contract.results import FINDING, STREAM
@@ -13,13 +14,13 @@ CONTROL = 0
 CLOSED, EXPIRED = b"\x03\x00", b"\x03\x05"
 
 
-def streams(session: Session) -> list[dict[str, Any]]:
+def streams(session: Session) -> list[Mapping[str, Any]]:
     _, results = session.played()
     details = [r.detail for r in results if r.kind == STREAM]
     return [row for row in details if row["kind"] == "samples"]
 
 
-def misses(row: dict[str, Any]) -> list[int]:
+def misses(row: Mapping[str, Any]) -> list[int]:
     return [miss["nb"] for miss in row["misses"]]
 
 
