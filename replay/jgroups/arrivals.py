@@ -299,16 +299,16 @@ class Judged:
         Args:
             end_ns: the receiver's last own frame, or when the window was removed.
         """
-        since_ns = end_ns - self._interval_ns * 24 // 10 - 50_000_000
-        recent = RangeSet()
-        for mark, ranges in self._requests:
-            if mark.at_ns >= since_ns:
-                for part in ranges:
-                    recent.add(*part)
+        recent = RangeSet(part for ranges in self._asked_since(end_ns) for part in ranges)
         for first, stop in self.tracker.missing():
             for asked in self._asked_at_ticks(first, stop):
                 for part in recent.missing(*asked):
                     self.tracker.close_within(*part, Outcome.STOPPED, None)
+
+    def _asked_since(self, end_ns: int) -> list[RangeSet]:
+        """What the last ticks before then asked for."""
+        since_ns = end_ns - self._interval_ns * 24 // 10 - 50_000_000
+        return [ranges for mark, ranges in self._requests if mark.at_ns >= since_ns]
 
     def _asked_at_ticks(self, first: int, stop: int) -> list[Range]:
         """What of [first, stop) ticks ask for as long as it is missing."""

@@ -15,6 +15,7 @@ from seqaudit.replay.sequence.ip_ids import ID_SPAN_NS
 
 #: IP ids of own datagrams to one destination that are remembered.
 RECENT_IDS: Final = 256
+MAX_VIEWS: Final = 1_000
 
 _CONTROL: Final = frozenset(
     {Kind.ACK, Kind.REQUEST, Kind.SYNC, Kind.HIGHEST, Kind.CLOSE, Kind.DIGEST}
@@ -46,6 +47,40 @@ class View:
         else:
             members = list(stated["members"])
         return cls(creator, number, tuple(members))
+
+
+class SeenViews:
+    """The views of a cluster that a capture shows.
+
+    Attributes:
+        views: each with where it was seen first, and whether it was installed here.
+        unknown_deltas: where views were told by what they change in one that was not seen.
+    """
+
+    def __init__(self) -> None:
+        self.views: list[tuple[View, Mark, bool]] = []
+        self.unknown_deltas: list[Mark] = []
+        self._known: dict[tuple[str, int], View] = {}
+
+    def see(self, event: Event) -> tuple[View | None, bool]:
+        """The view that an event tells, and whether it is the first to do so."""
+        view, mark = View.of(event, self._known), event.first_mark()
+        if view is None:
+            if len(self.unknown_deltas) < MAX_VIEWS and mark not in self.unknown_deltas:
+                self.unknown_deltas.append(mark)
+            return None, False
+        first = (view.creator, view.number) not in self._known
+        if first and len(self.views) < MAX_VIEWS:
+            self._known[view.creator, view.number] = view
+            self.views.append((view, mark, False))
+        return view, first
+
+    def installed(self, view: View) -> None:
+        """The member at this point has it now."""
+        self.views = [
+            (seen, at, here or (seen.creator, seen.number) == (view.creator, view.number))
+            for seen, at, here in self.views
+        ]
 
 
 class Members:

@@ -211,3 +211,11 @@ class DeliveryOrder:
             self.ranges.append((first, stop))
         else:
             self.unlisted += stop - first
+
+    def retract(self, first: int) -> None:
+        """What was delivered last was not, from ``first`` on."""
+        began, stop = self.ranges[-1]
+        if self.unlisted or not began <= first < stop:
+            return
+        self.count -= stop - first
+        self.ranges[-1:] = [(began, first)] if began < first else []

@@ -134,7 +134,7 @@ def _add_stream(
             "requests": {way: sum(p["requests"] for p in peers.values())},
             "requested_seqnos": {way: sum(p["requested_seqnos"] for p in peers.values())},
             "acks": {way: sum(p["acks"] for p in peers.values())},
-            "unknown": {} if delivered is not None else {"delivered": "dropped inside"},
+            "unknown": {},
             "by_wire_kind": dict(kinds),
             "peers": peers,
             "stalls": scenario.attribute(vantage, "num_blockings"),
@@ -153,7 +153,7 @@ def _deliveries(
     scenario: Scenario, vantage: str, sender: str
 ) -> tuple[list[int] | None, list[list[int]] | None]:
     """(interval for a member that ended, delivered seqno ranges), from the truth's counters."""
-    if vantage not in scenario.uuids or scenario.discards(vantage):
+    if vantage not in scenario.uuids:
         return None, None
     payloads = scenario.payloads(sender)
     runs = scenario.delivered(vantage, sender)

@@ -34,10 +34,6 @@ class Unknown:
     reference: str
 
 
-def _discarded(place: Place) -> bool:
-    return place.scenario.discards(place.vantage)
-
-
 def _full_at_most_once(place: Place) -> bool:
     blockings = place.scenario.attribute(place.vantage, "num_blockings")
     # a stack file that states no capacity says that it is the release's default
@@ -60,13 +56,6 @@ UNKNOWN: Final = (
         _unicast_full_at_most_once,
         "capacity not given, and the window full at most once",
         "jgroups.md 6, window-full block",
-    ),
-    Unknown(
-        "delivered",
-        "receiver",
-        _discarded,
-        "dropped inside the receiver",
-        "jgroups.md 2.1: DISCARD adds no header; issue step 1, agreement",
     ),
     Unknown(
         "delivered",

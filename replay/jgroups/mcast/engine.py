@@ -18,7 +18,8 @@ Life of this member's windows (5.4):
         told JOIN_RSP by this member
     W3  VIEW delivered: P is gone           P's window is removed (R15)
     W4  MergeView with digest               a window behind the digest is replaced (R19)
-    W5  VIEW without this member            all end: it is dead, has left or was excluded (V12)
+    W5  VIEW without this member            all end there if it is dead or has left (V12); one that
+                                            lives discards such a view, and nothing changes
 
 The rows are those of ``tests.replay.jgroups.mcast.rows``.
 """
@@ -36,18 +37,26 @@ from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, Ends
 from seqaudit.replay.jgroups.evidence import SECOND_NS, Life
 from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
-from seqaudit.replay.jgroups.mcast.receiver import AckSchedule, ReceiverModel
+from seqaudit.replay.jgroups.mcast.receiver import CROSSING_NS, AckSchedule, ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
-from seqaudit.replay.jgroups.mcast.streams import LATEST, Stream
-from seqaudit.replay.jgroups.members import Members, View
+from seqaudit.replay.jgroups.mcast.streams import (
+    LATEST,
+    JoinQueue,
+    Stream,
+    names_nobody,
+    numbered_by,
+)
+from seqaudit.replay.jgroups.members import Members, SeenViews, View
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 
-MAX_VIEWS: Final = 1_000
-MOST_WAITING: Final = 1_000  # messages before a join: no digest is older than these
+MOST_ASIDE: Final = 50_000  # rows until a member speaks again that a view had excluded
+#: One that leaves has gone by then: it waits 2 s for an answer (GMS.leave_timeout).
+LEAVING_NS: Final = 3_000_000_000
 #: Why windows end where the member is followed by another one at its host.
 ANEW: Final = "it began anew"
-LONGEST_DEFAULT_INTERVAL_MS: Final = 1_000  # NAKACK4's own default (5.1)
+#: What is said of windows. A member says it of its own, and nobody in its name.
+_OF_WINDOWS: Final = frozenset({Kind.ACK, Kind.REQUEST, Kind.HIGHEST, Kind.DIGEST})
 
 
 class McastEngine:
@@ -72,22 +81,22 @@ class McastEngine:
         self.streams: dict[str, Stream] = {}
         self.members = Members(vantage)
         self.view: View | None = None  # installed at this member; between members: last one seen
-        self.views: list[tuple[View, Mark, bool]] = []  # seen, where, installed here
-        self.unknown_deltas: list[Mark] = []
+        self.seen = SeenViews()
         self.joined = False  # this member is known to have windows
         self.excluded: tuple[Mark, str] | None = None
+        self._excluding: Event | None = None  # the view that did: does this member live?
+        self._aside: list[Event] = []  # what its windows got since then
         self.leaving: Mark | None = None
         self.last: Mark | None = None  # of all events
         self._began: Mark | None = None
         self._elapsed = Elapsed()
         self._life = Life(self._elapsed)  # of this member
         self.reports_interval: dict[str, tuple[int, int]] = {}
-        self._known_views: dict[tuple[str, int], View] = {}
         self._bases: dict[str, int] = {}  # where a window begins that has not been opened yet
         self._based_at: Mark | None = None  # when the last view told so
-        self._queued: deque[Event] = deque()
-        self._queued_messages = 0
-        self._at = self._installed_at = -1  # frame of this event, and with which a view came in
+        self._waiting = JoinQueue()
+        self._at = self._installed_at = Mark(-1, 0)  # of this event, and with which a view came in
+        self._cast = False  # that view, by this member
         self._asked_others = False  # for what they had not sent: any member may send it again
         self._document = self.parameters.value("rules") == "document"
 
@@ -95,7 +104,7 @@ class McastEngine:
 
     def feed(self, event: Event) -> None:
         """Replay one event."""
-        self._at = event.frame
+        self._at = event.first_mark()
         if self._began is None:
             self._began = event.first_mark()
             self._elapsed.saw(self._began)
@@ -114,10 +123,12 @@ class McastEngine:
             return
         if event.flags & Flag.REFUSED and self.members.comes_here(event):
             return  # the member had closed the connection
-        if _names_nobody(event):
+        if names_nobody(event):
             return  # no member has a window for it
         if self.ends is not None:
             self.ends.saw(event)
+        if self._excluding is not None and self._shows_life(event):
+            self._lives()
         if event.kind in (Kind.DATA, Kind.RETRANSMISSION):
             self._numbered(event)
         elif event.kind is Kind.VIEW:
@@ -138,6 +149,7 @@ class McastEngine:
 
     def close(self) -> None:
         """The capture is over."""
+        self._is_gone()
         for stream in self.streams.values():
             if stream.receiver is not None:
                 assert self.last is not None, "a stream has events"
@@ -185,10 +197,10 @@ class McastEngine:
                         )
         return stream
 
-    def _receiver(self, low: int, *, known: bool, system: str, based: bool) -> ReceiverModel:
-        capacity = self.parameters.value("capacity") if system != "nakack2" else None  # N2
+    def _open(self, stream: Stream, low: int, *, known: bool, based: bool) -> ReceiverModel:
+        capacity = self.parameters.value("capacity") if stream.system != "nakack2" else None  # N2
         assert self._began is not None, "a window opens with an event"
-        return ReceiverModel(
+        stream.receiver = ReceiverModel(
             low,
             known=known,
             capacity=capacity,
@@ -197,25 +209,17 @@ class McastEngine:
             interval_given=not self._document
             and self.parameters.origin("xmit_interval_ms") != DEFAULT,
             document=self._document,
-            acks=self._ack_schedule() if system == "nakack4" else None,  # N3
+            acks=AckSchedule.of(self.parameters) if stream.system == "nakack4" else None,  # N3
             began=self._began,
             elapsed=self._elapsed,
             life=self._life,
             based=self._based_at if based else None,
         )
+        self._came_meanwhile(stream, stream.receiver)
+        return stream.receiver
 
     def _interval_ns(self) -> int:
         return int(self.parameters.value("xmit_interval_ms")) * 1_000_000
-
-    def _ack_schedule(self) -> AckSchedule:
-        """When this member owes ACKs; without a given interval, the longest default is assumed."""
-        interval = self.parameters.value("xmit_interval_ms")
-        if self.parameters.origin("xmit_interval_ms") == DEFAULT:
-            interval = LONGEST_DEFAULT_INTERVAL_MS
-        threshold = self.parameters.value("ack_threshold")
-        if threshold is None and self.parameters.value("capacity") is not None:
-            threshold = self.parameters.value("capacity") // 4
-        return AckSchedule(interval * 1_000_000, threshold)
 
     def _numbered(self, event: Event) -> None:
         assert event.source is not None and event.seqno is not None
@@ -225,7 +229,7 @@ class McastEngine:
         fresh = stream.count(event)
         self._passed(stream, event)
         if self.vantage.kind == MEMBER and not self.members.is_local(event.source):
-            self._arrive(stream, event)
+            self._here(event)
             return
         if stream.passing is None:
             stream.passing = PassingModel(event.seqno, at_sender=self.vantage.kind == MEMBER)
@@ -236,19 +240,81 @@ class McastEngine:
         if event.kind is Kind.VIEW and self.vantage.kind != MEMBER:
             self._install_from(event)
 
+    def _here(self, event: Event) -> None:
+        """What comes to this member's windows, or it says of them."""
+        if self._excluding is not None:
+            self._note_view(event)
+        if self._excluding is not None:
+            self._aside.append(event)
+            if len(self._aside) >= MOST_ASIDE:
+                self._is_gone()
+            return
+        mark = event.first_mark()
+        if event.kind is not Kind.DIGEST:
+            stream = self._stream(numbered_by(event), event)
+            if event.kind not in _OF_WINDOWS:
+                self._arrive(stream, event)
+                return
+        if self.excluded is not None:
+            return
+        if event.kind is Kind.DIGEST:
+            for member, levels in (event.details().get("digest") or {}).items():
+                told = self.streams.get(f"{self.cluster}|{member}")
+                if told is not None and told.receiver is not None:
+                    self._window(told, int(levels[0]), mark).level(int(levels[0]), mark)
+        elif event.kind is Kind.HIGHEST:
+            self._told_highest(stream, event)
+        else:
+            assert event.seqno is not None
+            self.joined = True
+            if event.kind is Kind.ACK:
+                self._window(stream, event.seqno, mark).level(event.seqno, mark)
+            else:
+                window = self._window(stream, event.seqno - 1, mark)
+                window.own_request(event, self.parameters.value("max_xmit_req_size"))
+
+    def _shows_life(self, event: Event) -> bool:
+        """Does this member speak, well after a view without it? What it had sent before others may
+        send again in its name (5.5)."""
+        assert self.excluded is not None
+        if not self._from_local(event):
+            return False
+        own = self.streams.get(f"{self.cluster}|{event.source}")
+        new = (event.stop_seqno or 0) - 1 > (0 if own is None else own.last_seqno or 0)
+        if event.kind is Kind.VIEW:
+            return new  # it is the coordinator
+        late = event.last_mark().at_ns - self.excluded[0].at_ns > LEAVING_NS
+        return late and (new or event.kind in _OF_WINDOWS)
+
+    def _lives(self) -> None:
+        """The view was none of its own: its windows are what they were."""
+        aside, self._aside, at = self._aside, [], self._at
+        self._excluding = self.excluded = None
+        for event in aside:
+            self._at = event.first_mark()
+            self._here(event)
+        self._at = at
+
+    def _is_gone(self) -> None:
+        """It has not spoken again since a view that excluded it, if one did."""
+        if self._excluding is None:
+            return
+        view, self._excluding, aside, self._aside = self._excluding, None, self._aside, []
+        self._end_windows(view)
+        for event in aside:
+            self._here(event)
+
     def _arrive(self, stream: Stream, event: Event) -> None:
         if event.destination is not None and self.members.local not in (None, event.destination):
             return  # a repair for somebody else
         if self._asked_others:  # IP ids are of whichever member sent it
             event = replace(event, fresh_id=None, last_fresh_id=None)
         assert event.seqno is not None
+        if self.excluded is not None or not self.joined:
+            self._waiting.add(event)  # what a process that begins here may take with its join
         if self.excluded is not None or (stream.receiver and stream.receiver.ended):
-            if self.excluded is not None or not self.joined:
-                self._queue(event)  # what a process that begins here anew may take with its join
             self._outside(stream, event)
             return
-        if not self.joined:
-            self._queue(event)
         if stream.receiver is None:
             if (
                 self.joined
@@ -261,11 +327,9 @@ class McastEngine:
             base = self._bases.get(stream.sender)
             low = event.seqno - 1 if base is None else base
             known = base is not None or event.seqno == 1
-            stream.receiver = self._receiver(
-                low, known=known, system=stream.system, based=base is not None
-            )
-            self._came_meanwhile(stream, stream.receiver)
+            self._open(stream, low, known=known, based=base is not None)
         receiver = stream.receiver
+        assert receiver is not None
         receiver.two_members = self.view is not None and len(self.view.members) == 2
         receiver.arrive(event)
         self._note_view(event)
@@ -284,41 +348,30 @@ class McastEngine:
     def _came_meanwhile(self, stream: Stream, receiver: ReceiverModel) -> None:
         """A new window. Rows are in order within a stream only, so some that came behind the view
         may have been replayed before it. A run that had begun before it belongs to the window in
-        part, and no row says in which."""
+        part, and no row says in which; nor what came just before this member cast it (S8)."""
         latest, stream.outsiders = stream.outsiders, deque(maxlen=LATEST)
+        since_ns = self._installed_at.at_ns - (CROSSING_NS if self._cast else 0)
         for run in latest:
-            if run.last_mark().frame > self._installed_at:
+            last = run.last_mark()
+            if last.frame > self._installed_at.frame or last.at_ns > since_ns:
                 assert run.seqno is not None and run.stop_seqno is not None
                 stream.outside_membership -= run.count
                 receiver.arrive(run)
-                if run.frame < self._installed_at:
+                if run.frame < self._installed_at.frame:
                     receiver.may_have_dropped(run.seqno, run.stop_seqno)
 
     def _note_view(self, event: Event) -> None:
         if event.kind is Kind.VIEW:
             self._see_view(event)
 
-    def _queue(self, event: Event) -> None:
-        """Not yet a server: messages wait for the join (R1)."""
-        self._queued.append(event)
-        self._queued_messages += event.count
-        while self._queued_messages - self._queued[0].count >= MOST_WAITING:
-            self._queued_messages -= self._queued.popleft().count
-
     # -- views -----------------------------------------------------------------------------------
 
     def _see_view(self, event: Event) -> View | None:
         """Note a view (V11); one without this member ends its windows, delivered or not (W5)."""
-        view = View.of(event, self._known_views)
-        mark = event.first_mark()
+        view, first = self.seen.see(event)
         if view is None:
-            if len(self.unknown_deltas) < MAX_VIEWS and mark not in self.unknown_deltas:
-                self.unknown_deltas.append(mark)
             return None
-        key = (view.creator, view.number)
-        if key not in self._known_views and len(self.views) < MAX_VIEWS:
-            self._known_views[key] = view
-            self.views.append((view, mark, False))
+        mark = event.first_mark()
         if (
             self.vantage.kind == MEMBER
             and self.members.local is not None
@@ -327,20 +380,28 @@ class McastEngine:
             and self.members.local not in view.members
             and view.number > self.view.number
             and self.excluded is None
+            and first
         ):
-            why = "it had left" if self.leaving is not None else "a view without it"
-            self._exclude(event, mark, why)
+            self.excluded = (mark, "it had left" if self.leaving else "a view without it")
+            if self.leaving is not None or self._from_local(event):
+                self._end_windows(event)
+            else:
+                self._excluding = event
         successor = self.members.begins_anew(view)
         if successor is not None:  # a process at the same host: its windows are its own
-            self._exclude(event, mark, ANEW)
+            self._is_gone()
+            self.excluded = (mark, ANEW)
+            self._end_windows(event)
             self.members.begun_anew(successor, view)
             self.excluded = self.leaving = self.view = None
             self.joined = False
             self._bases.clear()
         return view
 
-    def _exclude(self, event: Event, mark: Mark, why: str) -> None:
-        self.excluded = (mark, why)
+    def _end_windows(self, event: Event) -> None:
+        """A view ends them: this member has gone."""
+        assert self.excluded is not None
+        mark, why = self.excluded
         for stream in self.streams.values():
             receiver = stream.receiver
             if receiver is None or receiver.ended is not None:
@@ -368,15 +429,14 @@ class McastEngine:
         current = self.view
         if (
             current is not None
-            and current.creator == view.creator
+            and (self.vantage.kind == MEMBER or current.creator == view.creator)
             and view.number <= current.number
         ):
-            return  # a copy, or older than the one it joined with
-        self.view, self._installed_at = view, self._at
-        self.views = [
-            (seen, at, here or (seen.creator, seen.number) == (view.creator, view.number))
-            for seen, at, here in self.views
-        ]
+            return  # a copy, or older than the one it has, whoever made it (2.6)
+        if current is None and self.vantage.kind == MEMBER:
+            self._forget_outsiders(view, event)
+        self.view, self._installed_at, self._cast = view, self._at, self._from_local(event)
+        self.seen.installed(view)
         detail, mark = event.details(), event.first_mark()
         self._based_at = mark
         digest = detail.get("digest") or {}
@@ -404,6 +464,29 @@ class McastEngine:
             elif before is not None and member not in before:
                 self._bases.setdefault(member, 0)
 
+    def _forget_outsiders(self, view: View, event: Event) -> None:
+        """The first view that this member installs without having joined: it founded its cluster,
+        or a part that merges, and had no windows for others."""
+        local = self.members.local
+        groups = [group["members"] for group in event.details()["view"].get("subgroups", ())]
+        if view.number == 1 and view.creator == local:
+            groups = [[local]]
+        own = next((members for members in groups if local in members), None)
+        if own is None or self.joined:
+            return
+        self.joined = True
+        for stream in self.streams.values():
+            if stream.receiver is not None and stream.sender not in own:
+                self._forget(stream)
+                stream.outsiders.extend(self._waiting.of(stream.sender))
+        self._waiting.take()
+
+    def _forget(self, stream: Stream) -> None:
+        """It had no window yet."""
+        stream.outside_membership += stream.arrivals
+        stream.receiver = None
+        stream.pending_views.clear()
+
     def _told_view(self, event: Event) -> None:
         """JOIN_RSP and its like: a view told to one member, not multicast."""
         view = self._see_view(event)
@@ -429,13 +512,10 @@ class McastEngine:
             self._bases |= {member: int(levels[0]) for member, levels in digest.items()}
         for stream in self.streams.values():
             if stream.receiver is not None and stream.receiver.ended is None:
-                stream.outside_membership += stream.arrivals
-                stream.receiver = None
-                stream.pending_views.clear()
+                self._forget(stream)
         self._install(view, event)
-        full = self._queued_messages > self.parameters.value("become_server_queue_size")
-        waiting, self._queued, self._queued_messages = self._queued, deque(), 0
-        for queued in waiting:
+        full = self._waiting.messages > self.parameters.value("become_server_queue_size")
+        for queued in self._waiting.take():
             assert queued.seqno is not None and queued.source is not None
             stream = self._stream(queued.source, queued)
             stream.outside_membership -= queued.count
@@ -450,23 +530,20 @@ class McastEngine:
         if event.destination is None:
             return
         stream = self._stream(event.destination, event)
-        mark = event.first_mark()
         peer = stream.peer(event.source)
         peer.acks += event.count
         peer.highest_ack = max(event.seqno, peer.highest_ack or event.seqno)
         self._passed(stream, event)
         if stream.sender_model is not None:
-            stream.sender_model.acked(event.source, event.seqno, mark)
+            stream.sender_model.acked(event.source, event.seqno, event.first_mark())
         if stream.passing is not None:
             stream.passing.acked(event.source, event.seqno)
-        if self._from_local(event) and self.excluded is None:
-            self.joined = True
-            if not self.members.is_local(stream.sender):
-                self._window(stream, event.seqno, mark).level(event.seqno, mark)
+        if self._from_local(event) and not self.members.is_local(stream.sender):
+            self._here(event)
 
     def _request(self, event: Event) -> None:
         assert event.source is not None and event.stream is not None
-        sender = event.stream.rpartition("|")[2]  # N8: whoever was asked
+        sender = numbered_by(event)  # N8: whoever was asked
         stream = self._stream(sender, event)
         self._asked_others |= event.destination not in (None, sender)
         peer = stream.peer(event.source)
@@ -478,11 +555,9 @@ class McastEngine:
             stream.sender_model.requested(event.source, mark)
         if stream.passing is not None and not event.flags & Flag.NETWORK_DUPLICATE:
             stream.passing.requested(event.source, event.ranges(), mark)
-        if self._from_local(event) and not self.members.is_local(sender) and self.excluded is None:
-            self.joined = True
-            if event.seqno is not None:
-                window = self._window(stream, event.seqno - 1, mark)
-                window.own_request(event, self.parameters.value("max_xmit_req_size"))
+        local = self._from_local(event) and not self.members.is_local(sender)
+        if local and event.seqno is not None:
+            self._here(event)
 
     def _window(self, stream: Stream, low: int, mark: Mark) -> ReceiverModel:
         """The window that this member's own message shows; a new one has delivered ``low``, if no
@@ -492,10 +567,8 @@ class McastEngine:
         known, window = base is not None, stream.receiver
         begins = low if base is None else base
         if window is None:
-            window = self._receiver(begins, known=known, system=stream.system, based=known)
-            stream.receiver = window
-            self._came_meanwhile(stream, window)
-        elif window.ended is not None and window.ended[1] == ANEW:
+            return self._open(stream, begins, known=known, based=known)
+        if window.ended is not None and window.ended[1] == ANEW:
             window.begin_again(begins)
         elif window.ended is not None and mark.at_ns - window.ended[0].at_ns > SECOND_NS:
             window.begin_again(low)
@@ -511,33 +584,17 @@ class McastEngine:
             stream.sender_model.highest_told(event.seqno, mark)
         if stream.passing is not None:
             stream.passing.highest(event.seqno, mark, event.fresh_id)
-        if self.vantage.kind != MEMBER or self.members.is_local(event.source):
-            return
-        if self.excluded is not None or not event.seqno:
-            return
+        if self.vantage.kind == MEMBER and not self.members.is_local(event.source) and event.seqno:
+            self._here(event)
+
+    def _told_highest(self, stream: Stream, event: Event) -> None:
+        assert event.source is not None and event.seqno is not None
         if stream.receiver is None and event.source in self._bases:
-            stream.receiver = self._receiver(
-                self._bases[event.source], known=True, system=stream.system, based=True
-            )
+            self._open(stream, self._bases[event.source], known=True, based=True)
         if stream.receiver is not None:
-            stream.receiver.highest(event.seqno, mark, event.fresh_id)
+            stream.receiver.highest(event.seqno, event.first_mark(), event.fresh_id)
 
     def _digest(self, event: Event) -> None:
         """STABLE: what this member says it has delivered is as good as an ACK (N5, not N6)."""
-        if not self._from_local(event) or event.wire_kind == "STABILITY":
-            return
-        for member, levels in (event.details().get("digest") or {}).items():
-            stream = self.streams.get(f"{self.cluster}|{member}")
-            if stream is not None and stream.receiver is not None and self.excluded is None:
-                level, mark = int(levels[0]), event.first_mark()
-                self._window(stream, level, mark).level(level, mark)
-
-
-def _names_nobody(event: Event) -> bool:
-    """Does it say nothing of a sender that windows could be kept for? The wire may leave the
-    source's address out, which no member of a cluster does, and anybody can send to a group."""
-    if event.kind in (Kind.DATA, Kind.RETRANSMISSION, Kind.ACK, Kind.HIGHEST):
-        return event.source is None or event.seqno is None
-    if event.kind is Kind.REQUEST:
-        return event.source is None or event.stream is None
-    return event.kind is Kind.VIEW and event.seqno is not None and event.source is None
+        if self._from_local(event) and event.wire_kind != "STABILITY":
+            self._here(event)

@@ -61,7 +61,7 @@ class _Reporter(WindowReporter[Stream]):
                     yield self.row(GAP, stream_rows.gap(role, stream.system, row), stream)
             for finding in self._findings(stream):
                 yield self.finding(finding, stream)
-        for view, mark, installed in self.engine.views:
+        for view, mark, installed in self.engine.seen.views:
             yield self.row(
                 VIEW,
                 {
@@ -284,7 +284,7 @@ class _Reporter(WindowReporter[Stream]):
             )  # fmt: skip
 
     def _cluster_findings(self) -> Iterator[Finding]:
-        views = self.engine.views
+        views = self.engine.seen.views
         if views:
             yield Finding(
                 "MC009", Certainty.PROVEN,

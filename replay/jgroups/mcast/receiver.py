@@ -25,6 +25,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters
 from seqaudit.replay.jgroups.arrivals import Answered, Judged
 from seqaudit.replay.jgroups.evidence import (
     HORIZON_NS,
@@ -58,11 +59,25 @@ THRESHOLD_PATIENCE_NS: Final = 200_000_000
 SOONEST_MERGE_NS: Final = 2_000_000_000
 
 
+LONGEST_DEFAULT_INTERVAL_MS: Final = 1_000  # NAKACK4's own default (5.1)
+
+
 class AckSchedule(NamedTuple):
     """When delivered messages are acknowledged (5.4): at the tick, or after enough deliveries."""
 
     tick_ns: int
     threshold: int | None
+
+    @classmethod
+    def of(cls, parameters: EngineParameters) -> "AckSchedule":
+        """Without a given interval the longest default is assumed."""
+        interval = parameters.value("xmit_interval_ms")
+        if parameters.origin("xmit_interval_ms") == DEFAULT:
+            interval = LONGEST_DEFAULT_INTERVAL_MS
+        threshold, capacity = parameters.value("ack_threshold"), parameters.value("capacity")
+        if threshold is None and capacity is not None:
+            threshold = capacity // 4
+        return cls(interval * 1_000_000, threshold)
 
     def due_ns(self) -> int:
         """Latest time from a delivery to its ACK, with the jitter that section 6 allows."""
@@ -134,6 +149,8 @@ class ReceiverModel(Judged):
         self.ended: tuple[Mark, str] | None = None
         self.skipped = Note()  # by a merge digest
         self.waited = RangeSet()  # for the join or a view: it may have dropped them
+        self.undelivered = False  # it lacked what had come, and nobody can tell to the end or not
+        self._any_oob = False
         self._may_be_skipped = RangeSet()  # see ``_had``
         self._interval_given = interval_given
         self._asked_had = RangeSet()  # own requests for what had arrived
@@ -216,6 +233,9 @@ class ReceiverModel(Judged):
         at_tick = self._at_a_tick(ranges)
         if at_tick:
             self.waited.remove(self.start, ranges[-1][1])  # what it lost it asks for
+            for part in RangeSet(ranges).missing(self.start, ranges[-1][0]):
+                for had in self._asked_had.remove(*part):
+                    self.undecided.add(*had, mark)  # it has them now
             for had in self.had_others(ranges, mark, same=same):
                 accepted = self.window.accept(*had)
                 if accepted.delivered is not None:
@@ -304,6 +324,7 @@ class ReceiverModel(Judged):
         if self.ended is None:
             if self.window.low >= low:
                 return
+            self._take_back(mark.at_ns)
             self.end_unasked(mark.at_ns, only_long=True, dropped=self.outside_window.ranges)
         for part in RangeSet(self.delivery.ranges).missing(self.window.low + 1, low + 1):
             self.skipped.add(*part, mark)
@@ -354,12 +375,30 @@ class ReceiverModel(Judged):
         """
         if self.ended is not None:
             return
+        self._take_back(end_ns if own_ns is None else min(end_ns, own_ns))
         self.end_unasked(end_ns, only_long=only_long, dropped=self.outside_window.ranges)
         self.end_no_longer_asked(end_ns if own_ns is None else min(end_ns, own_ns))
         self.end_missing(Outcome.UNRECOVERED)
         for pending in (self._asked_had, self._asked_had_highest):
             for first, stop in list(pending):
                 self.undecided.ranges.add(first, stop)
+
+    def _take_back(self, end_ns: int) -> None:
+        """What had come and was asked for to the end it did not have, nor handed on what is behind
+        it.
+
+        Args:
+            end_ns: the member's last own frame, or when the window was removed.
+        """
+        if not self._asked_had or self._asked_had.first() > self.window.low:
+            return
+        first, (began, stop) = self._asked_had.first(), (self.delivery.ranges or [(0, 0)])[-1]
+        asked = any(first in ranges for ranges in self._asked_since(end_ns))
+        if asked and not self._any_oob and began <= first < stop:
+            self.delivery.retract(first)
+            self.window.low = first - 1
+        else:
+            self.undelivered = True
 
     def may_have_dropped(self, first: int, stop: int) -> None:
         """These came about when this member joined or its sender did. A queue that was full dropped
@@ -432,10 +471,8 @@ class ReceiverModel(Judged):
         self, had: Range, mark: Mark, *, for_highest: bool, at_tick: bool
     ) -> None:
         rest = RangeSet([had])
-        for first, stop in list(rest):
-            if stop - 1 <= self.own_level:  # it had said itself that it has them
-                rest.remove(first, min(stop, self.own_level + 1))
-                self.spurious.add(first, min(stop, self.own_level + 1), mark)
+        for part in rest.remove(self.start, self.own_level + 1):
+            self.spurious.add(*part, mark)  # it had said itself that it has them
         for first, stop, last in self._recent:
             if last.at_ns >= mark.at_ns - CROSSING_NS:
                 for part in rest.remove(first, stop):
@@ -498,6 +535,7 @@ class ReceiverModel(Judged):
 
     def _deliver(self, event: Event, first: int, stop: int, new: list[Range], mark: Mark) -> None:
         if event.flags & Flag.OOB:  # R20
+            self._any_oob |= bool(new)
             for part in new:
                 self.delivery.deliver(*part)
                 if part[0] > self.window.low + 1 or part[1] - 1 > self.window.low:

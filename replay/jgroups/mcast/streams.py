@@ -15,6 +15,36 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet
 LATEST: Final = 64
 
 
+#: Messages before a join: no digest is older than these.
+MOST_WAITING: Final = 1_000
+
+
+class JoinQueue:
+    """Not yet a server: messages wait for the join (R1). The latest of them."""
+
+    __slots__ = ("_rows", "messages")
+
+    def __init__(self) -> None:
+        self._rows: deque[Event] = deque()
+        self.messages = 0
+
+    def add(self, event: Event) -> None:
+        """It came before the join."""
+        self._rows.append(event)
+        self.messages += event.count
+        while self.messages - self._rows[0].count >= MOST_WAITING:
+            self.messages -= self._rows.popleft().count
+
+    def of(self, sender: str) -> list[Event]:
+        """What waits of one sender."""
+        return [event for event in self._rows if event.source == sender]
+
+    def take(self) -> deque[Event]:
+        """All that waits, which it does no more."""
+        rows, self._rows, self.messages = self._rows, deque(), 0
+        return rows
+
+
 class Peer:
     """What one member asked of a stream and acknowledged, as far as it passed the capture (V17)."""
 
@@ -82,3 +112,23 @@ class Stream(Counted):
         first = to.add(event.seqno, event.stop_seqno)
         self.further_sends += RangeSet(first).total() - RangeSet(fresh).total()
         return first
+
+
+def numbered_by(event: Event) -> str:
+    """Whose numbers a row is about."""
+    if event.kind is Kind.REQUEST:
+        assert event.stream is not None
+        return event.stream.rpartition("|")[2]
+    sender = event.destination if event.kind is Kind.ACK else event.source
+    assert sender is not None
+    return sender
+
+
+def names_nobody(event: Event) -> bool:
+    """Does it say nothing of a sender that windows could be kept for? The wire may leave the
+    source's address out, which no member of a cluster does, and anybody can send to a group."""
+    if event.kind in (Kind.DATA, Kind.RETRANSMISSION, Kind.ACK, Kind.HIGHEST):
+        return event.source is None or event.seqno is None
+    if event.kind is Kind.REQUEST:
+        return event.source is None or event.stream is None
+    return event.kind is Kind.VIEW and event.seqno is not None and event.source is None

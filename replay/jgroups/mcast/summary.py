@@ -69,10 +69,11 @@ def _received(
             "messages came about when it joined, or when their sender did, and nothing tells which "
             "of them it took"
         )
-    if receiver.inner_loss:
+    if receiver.undelivered:
         row["delivered"] = None
         row["unknown"]["delivered"] = (
-            "messages were dropped inside the receiver after they had arrived (MC005)"
+            "this member asked for messages that had arrived, and no copy, ACK or digest tells "
+            "whether it had them when its window ended (MC013)"
         )
     stream_rows.dropped_inside(row, receiver.inner_loss.ranges.total(), vantage)
 

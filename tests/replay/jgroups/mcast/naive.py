@@ -22,6 +22,9 @@ class NaiveReceiver:
         self.stored: set[int] = set()
         self.arrived: set[int] = set()
         self.oob_delivered: set[int] = set()
+        self.came_ms: dict[int, int] = {}  # when a copy came last
+        self.acked = low
+        self.asked_had: set[int] = set()  # asked for though they had come
         self.delivered: list[int] = []
         self.copies = 0
         self.outside: set[int] = set()
@@ -71,8 +74,10 @@ class NaiveReceiver:
             self.outside.add(seqno)  # dropped: it is known to exist now
             self.exists(seqno, now_ms)
             return
+        self.came_ms[seqno] = now_ms
         if seqno in self.arrived:
             self.copies += 1
+            self.asked_had.discard(seqno)
             return
         self.exists(seqno - 1, now_ms)
         self.known = max(self.known, seqno)
@@ -133,13 +138,23 @@ class NaiveReceiver:
         # Not the last seqno only, after HIGHEST_SEQNO.
         if fits and (len(wanted) > 1 or below):
             self.had(range(self.start + 1, max(wanted, default=0)), wanted, same=same, above=first)
+            self.asked_had -= set(range(max(wanted, default=0))) - wanted
         self.doubtful -= wanted
+        self.asked_had |= {
+            seqno
+            for seqno in wanted & self.arrived
+            if seqno > self.acked
+            and now_ms - self.came_ms.get(seqno, -1000) > 20
+            and seqnos != {self.highest_told}
+        }
         self.asked |= {seqno for seqno in wanted if seqno in self.missing}
 
     def ack(self, seqno: int, now_ms: int) -> None:
         """ACK sent by this member: it has delivered everything up to it, whatever was captured."""
         self.own_ms = now_ms
         self.own.append(len(self.times) - 1)
+        self.acked = max(self.acked, seqno)
+        self.asked_had -= set(range(seqno + 1))
         self.had(range(self.start + 1, seqno + 1), set(), same=self.speaks(now_ms), above=seqno)
         for stale in range(self.known + 1, seqno + 1):
             self.known = stale
@@ -171,6 +186,9 @@ class NaiveReceiver:
     def end(self) -> None:
         """What is missing now never came, unless the ticks stopped asking for it."""
         recent_ms = self.own_ms - self.interval_ms * 24 // 10 - 50
+        lacked = min(self.asked_had, default=self.low + 1)
+        if lacked <= self.low and self.named_ms[lacked] >= recent_ms and not self.oob_delivered:
+            self.delivered = [seqno for seqno in self.delivered if seqno < lacked]
         for seqno in self.missing:
             if seqno in self.asked - self.for_highest and self.named_ms[seqno] < recent_ms:
                 self.outcome[seqno] = "no longer asked for"

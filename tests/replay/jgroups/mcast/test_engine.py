@@ -178,6 +178,32 @@ def test_a_view_without_this_member_ends_all_its_windows() -> None:
 
 
 @pytest.mark.rule("W5")
+@pytest.mark.parametrize("word", [ack(3), xmit_req(9), highest(2, by=B), msg(2, by=B)])
+def test_a_member_that_speaks_well_after_a_view_without_it_has_discarded_it(word: Event) -> None:
+    excluded = (JOINED, msg(1, by=B), msg(1), ack(1), view("AC", 3, 2), msg(3, 4), ack(2), 500)
+    told = heard("B", *excluded, msg(5), 3000, word, msg(6))
+    assert told.told("delivered", "delivered_interval", "outside_membership") == {
+        "delivered": [[1, 6]],
+        "delivered_interval": None,
+        "outside_membership": 0,
+    }
+    soon = heard("B", *excluded, msg(5), 1000, word, msg(6))
+    assert soon.told("delivered", "outside_membership") == {
+        "delivered": [[1, 2]],
+        "outside_membership": 4,
+    }
+
+
+@pytest.mark.rule("W5")
+def test_who_casts_a_view_that_it_is_in_lives() -> None:
+    parted = (JOINED, msg(1), ack(1), view("AC", 3, 2), 500)
+    merged = view("BAC", 4, 1, by=B, digest={"A": (5, 5)}, merge=True)
+    told = heard("B", *parted, merged, msg(6))
+    assert told.delivered() == [[1, 2], [6, 6]]
+    assert told.told("lost", "unrecovered") == {"lost": 3, "unrecovered": 3}
+
+
+@pytest.mark.rule("W5")
 def test_its_last_messages_are_an_interval_also_after_an_orderly_leave() -> None:
     told = heard("B", JOINED, msg(1, 3), ack(2), leave_rsp(), view("AC", 3, 4))
     assert told.told("delivered_interval") == {"delivered_interval": [2, 3]}
@@ -248,6 +274,30 @@ def test_own_words_about_a_sender_that_had_left_show_that_it_is_back() -> None:
     assert told.delivered(C) == [[1, 2], [13, 14]]
 
 
+@pytest.mark.rule("R2")
+@pytest.mark.rule("R19")
+def test_who_founds_a_cluster_has_no_windows_for_others_before_they_join_or_merge() -> None:
+    groups = [{"id": [B, 1], "members": [B, C]}, {"id": [A, 1], "members": [A]}]
+    merged = view("BCA", 2, 2, by=B, digest={"A": (5, 5), "B": (1, 1), "C": (2, 2)}, merge=True)
+    detail = merged.details()
+    detail["view"]["subgroups"] = groups
+    merged = replace(merged, detail=json.dumps(detail))
+    own = (msg(1, 2), msg(1, by=C), view("BC", 1, 1, by=B), msg(2, by=C), msg(3, 5))
+    told = heard("B", *own, 500, merged, msg(6, 7))
+    assert (told.delivered(), told.delivered(C)) == ([[6, 7]], [[2, 2]])
+    assert told.told("outside_membership", "lost") == {"outside_membership": 5, "lost": 0}
+    other = heard("C", msg(1, 2), msg(1, by=B), 500, merged, msg(6, 7), msg(3, by=B))
+    assert (other.delivered(), other.delivered(B)) == ([[6, 7]], [[1, 3]])
+
+
+@pytest.mark.rule("R19")
+def test_a_view_that_is_not_newer_than_the_members_own_is_discarded_whoever_made_it() -> None:
+    older = view("BC", 3, 2, by=C)
+    merge = view("ABC", 4, 2, digest={"A": (2, 2), "C": (1, 1)}, merge=True)
+    told = heard("B", JOINED, msg(1), msg(1, by=C), merge, older, msg(3), msg(3, by=C))
+    assert (told.delivered(), told.delivered(C)) == ([[1, 3]], [[1, 3]])
+
+
 @pytest.mark.rule("R19")
 def test_a_merge_digest_at_or_below_the_window_changes_nothing() -> None:
     merge = view("ABC", 3, 1, digest={"C": (2, 2)}, merge=True)
@@ -288,7 +338,7 @@ def test_a_delta_to_a_view_that_was_not_seen_changes_nothing() -> None:
     told = heard("B", JOINED, delta(4, 1, left=C, new="", reference=3), msg(1, by=C))
     assert told.views() == [(2, "ABC", True)]
     assert told.delivered(C) == [[1, 1]]
-    assert [mark.frame for mark in told.engine.unknown_deltas] == [2]
+    assert [mark.frame for mark in told.engine.seen.unknown_deltas] == [2]
 
 
 # -- between members ---------------------------------------------------------------------------
