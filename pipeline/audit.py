@@ -223,17 +223,20 @@ class _Job:
     def _audit_spark(self) -> Report:
         """Two jobs, on events that Spark keeps: the first tells where captures were taken."""
         guess = _Guess(self._planning.plan())
-        with self._session(guess.planned.files) as session, _Kept() as kept:
-            guess = self._as_executors_are(session, guess)
-            told = partial(_kept_and_told, kept)
-            guess, rows = self._settled(guess, lambda guess: self._on_spark(session, guess, told))
-            vantages = self._vantages_in(guess.planned.files, rows.cast(EVENTS))
-            settings = self._settings_of(vantages, guess.planned.files)
-            self._show_kept(session, kept)
-            size = guess.planned.total_bytes
-            rows = self._replay_on_spark(session, lambda: kept.events, settings, size)
-            self._note_spark(session, rows)
-        with self._all_was_read() as ended:
+        with contextlib.ExitStack() as late:
+            with self._session(guess.planned.files) as session, _Kept() as kept:
+                guess = self._as_executors_are(session, guess)
+                told = partial(_kept_and_told, kept)
+                guess, rows = self._settled(
+                    guess, lambda guess: self._on_spark(session, guess, told)
+                )
+                ended = late.enter_context(self._all_was_read())
+                vantages = self._vantages_in(guess.planned.files, rows.cast(EVENTS))
+                settings = self._settings_of(vantages, guess.planned.files)
+                self._show_kept(session, kept)
+                size = guess.planned.total_bytes
+                rows = self._replay_on_spark(session, lambda: kept.events, settings, size)
+                self._note_spark(session, rows)
             results = held(rows)
             del rows  # the report takes the room
             return ended(self._report(guess.planned.files, results, vantages, settings))
@@ -246,9 +249,8 @@ class _Job:
         wanted = f"seqno is not null and kind in ({', '.join(map(str, look.kinds))})"
         rows = kept.events.filter(wanted).select(*look.columns)
         self._progress.begin("fetching events for pictures", 1)
-        look.keep(
-            run_watched(session, lambda: job.collected(rows), [Step("events")], self._progress)
-        )
+        steps = [Step("fetching events")]
+        look.keep(run_watched(session, lambda: job.collected(rows), steps, self._progress))
 
     def _audit_events(self) -> Report:
         if len(self._planning.inputs) > 1:

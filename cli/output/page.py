@@ -175,11 +175,8 @@ def _totals(report: Report) -> Iterator[str]:
     totals = report["totals"]
     counts: list[tuple[int | None, str, str]] = [
         (totals["findings"][severity], severity, severity) for severity in SEVERITIES
-    ]
-    counts += [
-        (totals[name], name, "")
-        for name in ("frames", "streams", "messages", "gaps", "lost", "recovered", "unrecovered")
-    ]
+    ]  # losses are in the verdict, where packets and the messages in them are told apart
+    counts += [(totals[name], name, "") for name in ("frames", "streams", "messages", "gaps")]
     yield '<ul class="totals">'
     for count, name, kind in counts:
         shown = f' class="{kind}"' if kind and count else ""

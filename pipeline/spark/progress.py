@@ -98,12 +98,12 @@ class JobError(SeqauditError):
 
 
 class CancelledError(SeqauditError):
-    """The user interrupted a Spark job; ``done`` of ``total`` decode tasks were through."""
+    """The user interrupted a Spark job; ``done`` tasks of its first step were through."""
 
-    def __init__(self, done: int, total: int) -> None:
-        super().__init__(f"interrupted: {done} of {total} decode tasks were done")
-        self.done = done
-        self.total = total
+    def __init__(self, steps: "Sequence[Step]", done: int) -> None:
+        total = len(steps[0].sizes)
+        told = f": {min(done, total)} of {total} decode tasks were done"
+        super().__init__(f"interrupted{told if total else f' while {steps[-1].what}'}")
 
 
 @contextlib.contextmanager
@@ -133,7 +133,8 @@ def in_session(place: Place, progress: Progress, name: str = NAME) -> Iterator[S
         raise StoppedError(str(stopped)) from None
     except KeyboardInterrupt:
         discard(place)
-        raise StoppedError("interrupted while Spark was starting") from None
+        when = " while Spark was starting" if session is None else ""
+        raise StoppedError(f"interrupted{when}") from None
     except (JobError, SessionError, JavaError) as problem:
         why = session.explain() if session is not None and session.ended is None else None
         discard(place)
@@ -255,17 +256,17 @@ def run_watched(
             within(CANCEL_SECONDS, partial(_cancel, session.spark, tag))
         except TimeoutError:  # it is stopped, or stuck
             session.kill()
-        raise CancelledError(min(told.decoded, total), total) from None
+        raise CancelledError(steps, told.decoded) from None
     if failure:
         if isinstance(failure[0], KeyboardInterrupt):
-            raise CancelledError(min(told.decoded, total), total)
+            raise CancelledError(steps, told.decoded)
         if ended := session.ended:
             raise JobError(ended) from failure[0]
         raise JobError(f"the Spark job failed: {_cause(failure[0])}") from failure[0]
     try:  # a short job ends between two looks at it, and Ctrl-C may come just then
         told.tell([(total, total)])
     except KeyboardInterrupt:
-        raise CancelledError(total, total) from None
+        raise CancelledError(steps, total) from None
     return outcome[0]
 
 

@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -238,8 +239,8 @@ def test_interrupted_the_direct_engine_says_what_is_known_so_far(
 class Interrupts:
     """Somebody who presses Ctrl-C so many times when all was decoded."""
 
-    columns: tuple[str, ...] = ()
-    kinds: tuple[int, ...] = ()
+    columns: tuple[str, ...] = ("frame",)
+    kinds: tuple[int, ...] = (0,)
 
     def __init__(self, times: int) -> None:
         self._times = times
@@ -276,6 +277,27 @@ def test_interrupted_spark_says_how_much_was_decoded(
         audit(captures, spark, Watcher(stop_after=1))
     assert stopped.value.report is None
     assert audit(captures, spark)["totals"]["captures"] == 4  # the session is still good
+
+
+@pytest.mark.usefixtures("own_ctrl_c")
+@pytest.mark.parametrize("phase", ["fetching events for pictures", "replaying"])
+def test_interrupted_while_spark_replays_a_run_still_tells_it(
+    captures: list[CaptureInput], spark: Options, phase: str
+) -> None:
+    def interrupt(what: str, presses: list[int]) -> None:
+        if what == phase:
+            while presses:
+                signal.raise_signal(presses.pop())
+
+    looking = replace(spark, look=Interrupts(0))
+    watcher = Watcher(begin=partial(interrupt, presses=[signal.SIGINT]))
+    with pytest.raises(StoppedError, match="all had been read") as stopped:
+        audit(captures, looking, watcher)
+    assert stopped.value.report == audit(captures, DIRECT)
+    assert any("Ctrl-C again ends at once" in note for note in watcher.notes)
+    with pytest.raises(StoppedError, match=r"^interrupted"):
+        audit(captures, looking, Watcher(begin=partial(interrupt, presses=[signal.SIGINT] * 2)))
+    assert audit(captures, spark)["totals"]["captures"] == 4
 
 
 def test_nothing_readable_is_one_line_each(tmp_path: Path) -> None:
