@@ -6,6 +6,7 @@ lost, as far as it is known.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import click
@@ -13,8 +14,8 @@ from rich.text import Text
 
 from seqaudit.cli.commands.audit import tell_unjudged
 from seqaudit.cli.exit_codes import ExitCode
-from seqaudit.cli.options.captures import judging_options, reading_options
-from seqaudit.cli.output.listing import Column, Listing
+from seqaudit.cli.options.captures import format_option, judging_options, reading_options
+from seqaudit.cli.output.listing import Column, Listing, listing
 from seqaudit.cli.output.terminal import emit, note, render
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.verdict import plural
@@ -47,14 +48,7 @@ _NO_ROWS: Final = {
 
 
 def _options(function: Callable[..., Any]) -> Callable[..., Any]:
-    shape = click.option(
-        "--format",
-        "shape",
-        type=click.Choice(["table", "json"]),
-        default="table",
-        show_default=True,
-        help="A table for people, or rows for programs.",
-    )
+    shape = format_option("A table for people, or rows for programs.")
     return reading_options(judging_options(shape(function)))
 
 
@@ -182,8 +176,7 @@ def advisories(captures: tuple[str, ...], shape: str, **given: object) -> int:
     for number, path in paths.items():
         lines = []
         for row in (row for row in replayed if row["capture"] == number):
-            name = row.get("observer_name") or row["observer"][:8]
-            lines.append(f"{name} must have published by {_where(row)}")
+            lines.append(f"{_called(row, 'observer')} must have published by {_where(row)}")
             lines += rendered(row["subject"], [(key, row["data"][key]) for key in row["order"]])
         here = [row for row in seen if row["capture"] == number]
         for row in sorted(here, key=lambda row: (row["client"], row["index"])):
@@ -220,7 +213,7 @@ def _show(
     captures: tuple[str, ...],
     shape: str,
     table: str,
-    listing: Callable[[str, Sequence[Row]], Listing],
+    table_of: Callable[[str, Sequence[Row]], Listing],
     given: dict[str, Any],
 ) -> int:
     report = audited_whole({"captures": captures, **given})
@@ -233,7 +226,7 @@ def _show(
         found = []
         for number, path in paths.items():
             own = [row for row in rows if row["capture"] == number]
-            found.append(listing(path, own))
+            found.append(table_of(path, own))
             if table == "loss":
                 found += [_losses(report, number, path), _others(report, number, path)]
             if table == "loss" and any(row["unknown"] for row in own):
@@ -260,7 +253,7 @@ def _loss(path: str, rows: Sequence[Row]) -> Listing:
     columns += [Column("lost", "right", 9), Column("false", "right", 6)]
     cells = []
     for row in rows:
-        name = row.get("observer_name") or row["observer"][:8]
+        name = _called(row, "observer")
         user = row["user"]
         if row["dropped_ns"] is not None:  # the daemon's own table has it no longer
             user += f" (dropped {_clock(row['dropped_ns'])})"
@@ -274,27 +267,25 @@ def _loss(path: str, rows: Sequence[Row]) -> Listing:
 
 def _losses(report: Row, number: int, path: str) -> Listing:
     """Each loss of the streams of a capture, and how its bounds are known."""
-    columns = [
-        Column("publisher", worth=9), Column("subject", worth=8, keeps_end=True),
-        Column("after", worth=3, whole=True), Column("before", worth=4, whole=True),
-        Column("lost", "right", 9), Column("known by", worth=5), Column("frame", "right", 7),
-    ]  # fmt: skip
-    cells = [
-        [
-            stream.get("sender_name") or stream["sender"][:8],
-            stream["subject"],
-            _seqno(loss["after"]),
-            _seqno(loss["before"]),
-            _bounds(loss["lower"], loss["upper"]),
-            loss["known_by"],
-            str(loss["frame"]),
-        ]
+    rows: list[tuple[Row, Row]] = [
+        (stream, loss)
         for stream in report["streams"]
         if stream["system"] == "raims" and stream["capture"] == number
         if stream["role"] == "receiver"
         for loss in stream["losses"]
     ]
-    return Listing(f"losses: {path}", columns, cells[:_LISTED], max(len(cells) - _LISTED, 0))
+    return listing(
+        f"losses: {path}", rows, _LISTED,
+        [
+            (Column("publisher", worth=9), lambda of: _called(of[0], "sender")),
+            (Column("subject", worth=8, keeps_end=True), lambda of: of[0]["subject"]),
+            (Column("after", worth=3, whole=True), lambda of: _seqno(of[1]["after"])),
+            (Column("before", worth=4, whole=True), lambda of: _seqno(of[1]["before"])),
+            (Column("lost", "right", 9), lambda of: _bounds(of[1]["lower"], of[1]["upper"])),
+            (Column("known by", worth=5), lambda of: of[1]["known_by"]),
+            (Column("frame", "right", 7), lambda of: str(of[1]["frame"])),
+        ],
+    )  # fmt: skip
 
 
 def _others(report: Row, number: int, path: str) -> Listing:
@@ -310,12 +301,11 @@ def _others(report: Row, number: int, path: str) -> Listing:
     for notice in tables.get("notices", []):
         if notice["capture"] != number or notice["receiver"] in own:
             continue
-        publisher = notice.get("publisher_name") or (notice["publisher"] or "?")[:8]
         count = "1 or more" if notice["restart"] else str(notice["count"])
         cells.append([
-            notice.get("receiver_name") or notice["receiver"][:8],
+            _called(notice, "receiver"),
             "loss notice",
-            f"{publisher} {notice['subject']}",
+            f"{_called(notice, 'publisher')} {notice['subject']}",
             f"{count}, {notice['total']} in all",
             _clock(notice["at_ns"]),
             str(notice["frame"]),
@@ -355,7 +345,7 @@ def _windows(path: str, rows: Sequence[Row]) -> Listing:
     ]  # fmt: skip
     cells = []
     for row in rows:
-        name = row.get("observer_name") or (row["observer"] or "?")[:8]
+        name = _called(row, "observer")
         for side in ("pub", "sub"):
             if f"{side}_count" not in row:
                 continue
@@ -369,26 +359,25 @@ def _windows(path: str, rows: Sequence[Row]) -> Listing:
 
 
 def _convergence(path: str, rows: Sequence[Row]) -> Listing:
-    columns = [
-        Column("subscriber", worth=9), Column("publisher", worth=9),
-        Column("subject", worth=8, keeps_end=True), Column("first seen", worth=4, whole=True),
-        Column("frame began", worth=3, whole=True), Column("converged", worth=5, whole=True),
-        Column("verdict", worth=9), Column("frame", "right", 6),
-    ]  # fmt: skip
-    cells = [
+    return listing(
+        f"show convergence: {path}", rows, 0,
         [
-            row.get("subscriber_name") or "?",
-            row.get("publisher_name") or row["publisher"][:8],
-            row["subject"],
-            row["shown"],
-            _clock(row["started_ns"]),
-            _clock(row["converged_ns"]) or "unknown",
-            row["verdict"],
-            str(row["frame"]),
-        ]
-        for row in rows
-    ]
-    return Listing(f"show convergence: {path}", columns, cells)
+            (Column("subscriber", worth=9), lambda row: row.get("subscriber_name") or "?"),
+            (Column("publisher", worth=9), lambda row: _called(row, "publisher")),
+            (Column("subject", worth=8, keeps_end=True), itemgetter("subject")),
+            (Column("first seen", worth=4, whole=True), itemgetter("shown")),
+            (Column("frame began", worth=3, whole=True), lambda row: _clock(row["started_ns"])),
+            (Column("converged", worth=5, whole=True),
+             lambda row: _clock(row["converged_ns"]) or "unknown"),
+            (Column("verdict", worth=9), itemgetter("verdict")),
+            (Column("frame", "right", 6), lambda row: str(row["frame"])),
+        ],
+    )  # fmt: skip
+
+
+def _called(row: Row, key: str) -> str:
+    """A daemon by its name, or the beginning of its identity."""
+    return row.get(f"{key}_name") or (row[key] or "?")[:8]
 
 
 def _count(number: int | None) -> str:
