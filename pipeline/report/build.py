@@ -41,10 +41,10 @@ from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.contract.report_rows import (
     BothEndsRow,
     ConnectionRow,
+    ConversationPlace,
     GapRow,
     ParameterFigures,
     ParameterRow,
-    Place,
     Problem,
     QueryRow,
     Report,
@@ -356,15 +356,15 @@ class _Noted:
             yield row
 
 
-class _Place(Place):
+class _StreamOrNone(ConversationPlace):
     stream: str | None
 
 
-def _place(row: ResultRow[D]) -> _Place:
+def _place(row: ResultRow[D]) -> _StreamOrNone:
     return {**_about(row), "stream": row["stream"]}
 
 
-def _about(row: ResultRow[D]) -> Place:
+def _about(row: ResultRow[D]) -> ConversationPlace:
     return {"capture": row["capture"], "system": row["system"]}
 
 

@@ -75,7 +75,14 @@ def met(
 
 
 class BothEnds(Comparison):
-    """Streams of which the captures at their sender and at their receiver are given."""
+    """Streams of which the captures at their sender and at their receiver are given.
+
+    Attributes:
+        may_leave: that a capture at a receiver goes on shows in the stream alone, as the receiver
+            may have left its group.
+    """
+
+    may_leave: bool = False
 
     def judge(self, replayed: Replayed) -> Compared:
         rows = [
@@ -107,7 +114,11 @@ class BothEnds(Comparison):
 
     def spans(self, row: Detail, replayed: Replayed) -> Sequence[Extent]:
         """First and last time of each capture, as far as a row's stream tells."""
-        return replayed.extents
+        if not self.may_leave:
+            return replayed.extents
+        spans = list(replayed.extents)
+        spans[row["receiver_capture"]] = None, None
+        return spans
 
     def copies_sent(self, row: Detail, replayed: Replayed) -> tuple[int | None, str | None]:
         """How many were sent after their message had arrived; null, and why nobody can tell."""

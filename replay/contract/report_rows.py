@@ -40,7 +40,7 @@ class MemberRow(TypedDict):
     versions: list[str]
 
 
-class Place(TypedDict):
+class ConversationPlace(TypedDict):
     """The capture and the system of a conversation."""
 
     capture: int
@@ -57,7 +57,7 @@ class ViewFigures(TypedDict):
     at_ns: int
 
 
-class ViewRow(Place, ViewFigures):
+class ViewRow(ConversationPlace, ViewFigures):
     """A membership that was announced."""
 
 
@@ -107,7 +107,7 @@ class StreamFigures(TypedDict):
     unrecovered: int | None
 
 
-class StreamPlace(Place):
+class StreamPlace(ConversationPlace):
     """What the report adds to every stream."""
 
     id: str
@@ -231,7 +231,7 @@ class StepRow(TypedDict):
     says: Annotated[str, "a clause for the reader"]
 
 
-Where = Literal[
+LossPlace = Literal[
     "before this point",
     "after this point",
     "in this capture itself",
@@ -240,16 +240,16 @@ Where = Literal[
 ]
 
 
-class Verdict(TypedDict):
+class WhereLost(TypedDict):
     """Where the messages of a gap were lost."""
 
-    where: Annotated[Where, "seen from the place of capture"]
+    where: Annotated[LossPlace, "seen from the place of capture"]
     where_certainty: Certainty
     where_why: Annotated[str, "what says so, or why it cannot be told"]
     where_evidence: list[EvidenceRow]
 
 
-class StoryRow(Verdict):
+class StoryRow(WhereLost):
     """What happened to a gap, step by step, and where its messages were lost."""
 
     steps: Annotated[list[StepRow], "in the order of frames; at most a dozen or so"]
@@ -319,7 +319,7 @@ class QueryFigures(TypedDict):
     duration_ns: Annotated[int | None, "null: it was not seen to end"]
 
 
-class QueryRow(Place, QueryFigures):
+class QueryRow(ConversationPlace, QueryFigures):
     """A query of a cache, and its answer."""
 
 
@@ -342,7 +342,7 @@ class WindowFigures(TypedDict):
     points: Annotated[list[list[int]], "[time in ns, how much from then on]"]
 
 
-class WindowRow(Place, WindowFigures):
+class WindowRow(ConversationPlace, WindowFigures):
     """How full a window was over time, or how much was not acknowledged."""
 
     stream: Annotated[str | None, "null: of no one stream"]
@@ -405,7 +405,7 @@ class ParameterFigures(TypedDict):
     origin: Annotated[str, "given, wire, learned or default"]
 
 
-class ParameterRow(Place, ParameterFigures):
+class ParameterRow(ConversationPlace, ParameterFigures):
     """A parameter that an engine used, or that was given without effect."""
 
     stream: str | None

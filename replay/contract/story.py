@@ -12,8 +12,7 @@ from typing import Final, TypedDict, cast
 
 from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.report_rows import Certainty as CertaintyText
-from seqaudit.replay.contract.report_rows import EvidenceRow, GapRow, StepRow, Verdict
-from seqaudit.replay.contract.report_rows import Where as WhereText
+from seqaudit.replay.contract.report_rows import EvidenceRow, GapRow, LossPlace, StepRow, WhereLost
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.worth import BEGINNING, MISSING, Worth
 from seqaudit.replay.sequence.gaps import GapFigures, Outcome, Step, StepName
@@ -173,7 +172,7 @@ def with_story(
     return gap
 
 
-def _verdict(row: GapRow, handed: HandedOn, worth: Worth | None) -> Verdict:
+def _verdict(row: GapRow, handed: HandedOn, worth: Worth | None) -> WhereLost:
     if handed["placed"] is not None:
         where, why = Where(handed["placed"]["where"]), handed["placed"]["why"]
     else:
@@ -196,7 +195,7 @@ def _verdict(row: GapRow, handed: HandedOn, worth: Worth | None) -> Verdict:
         if frame is not None
     ]
     return {
-        "where": cast(WhereText, str(where)),
+        "where": cast(LossPlace, str(where)),
         "where_certainty": cast(CertaintyText, str(certainty)),
         "where_why": why,
         "where_evidence": evidence,

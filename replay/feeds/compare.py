@@ -1,10 +1,9 @@
 """What the sessions of a feed say together, and captures at both ends of its streams."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from seqaudit.replay.contract.both_ends import BothEnds, EndsMeeting, two_ends
-from seqaudit.replay.contract.engine import Compared, Detail, Extent, Opening, Replayed
+from seqaudit.replay.contract.engine import Compared, Detail, Opening, Replayed
 from seqaudit.replay.feeds import sessions
 
 if TYPE_CHECKING:
@@ -29,6 +28,8 @@ def ends_of(told: Opening) -> "Ends | None":
 class FeedComparison(BothEnds):
     """Streams of feeds that have an end of session, and those with captures at both ends."""
 
+    may_leave = True
+
     def __init__(self) -> None:
         self._seen: list[sessions.Session] = []
 
@@ -40,10 +41,3 @@ class FeedComparison(BothEnds):
     def judge(self, replayed: Replayed) -> Compared:
         met = super().judge(replayed)
         return met._replace(findings=[*sessions.judge(self._seen), *met.findings])
-
-    def spans(self, row: Detail, replayed: Replayed) -> Sequence[Extent]:
-        """Those of all captures; that a capture at a receiver goes on shows in the stream alone, as
-        the receiver may have left the group."""
-        spans = list(replayed.extents)
-        spans[row["receiver_capture"]] = None, None
-        return spans

@@ -1,11 +1,10 @@
 """What captures at the sender and at receivers of a TSI say together."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from seqaudit.replay.contract.both_ends import BothEnds, EndsMeeting, two_ends
-from seqaudit.replay.contract.engine import Detail, Extent, Opening, Replayed
+from seqaudit.replay.contract.engine import Opening
 
 if TYPE_CHECKING:
     from seqaudit.replay.pgm.both_ends import Ends
@@ -29,9 +28,4 @@ def ends_of(told: Opening) -> "Ends | None":
 class PgmEnds(BothEnds):
     """TSIs of which the captures at their sender and at a receiver are given."""
 
-    def spans(self, row: Detail, replayed: Replayed) -> Sequence[Extent]:
-        """Those of all captures; that a capture at a receiver goes on shows in the packets of the
-        TSI alone, as the receiver may have left the group."""
-        spans = list(replayed.extents)
-        spans[row["receiver_capture"]] = None, None
-        return spans
+    may_leave = True
