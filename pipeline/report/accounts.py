@@ -20,6 +20,7 @@ from seqaudit.decoders.network.networks import Evidence, apart
 from seqaudit.decoders.network.order import HORIZON_NS, SINGLE_NS
 from seqaudit.decoders.stages.tcp import carrier_digest
 from seqaudit.pipeline.shared.plan import File
+from seqaudit.replay.contract.capture_rows import NamedFrames, Order
 from seqaudit.replay.contract.results import Row
 
 Account = Row
@@ -315,27 +316,16 @@ class _Borders:
         self._file = _file_of(piece, self._files)
 
 
-def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> Row:
+def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> Order:
     """What the times of all pieces together say (``decoders.network.order``), in job frames.
 
     Args:
         accounts: in the order of their pieces.
-
-    Returns:
-        late, most_ns: records that were put in order; first_late, first_late_ns: the first of them.
-        moved: job frame, a place in the order of times, to that of Wireshark's number.
-        steps: (frame behind it, its time, how far back, flows that agree, flows that do not), with
-            ``steps_more``; guessed: (where a late record was put, where it stood) if it may stand
-            behind a step; torn: frames that belong before a border and are not there; beyond:
-            first and last frame between which lie those that are not named.
     """
-    told: Row = {"late": 0, "most_ns": 0, "first_late": None, "first_late_ns": None}
-    told["steps_more"] = 0
-    moved: dict[int, int] = {}
-    steps: list[list[int]] = []
-    guessed: list[list[int]] = []
-    torn: list[int] = []
-    beyond: list[list[int]] = []
+    told: Order = {
+        "late": 0, "most_ns": 0, "first_late": None, "first_late_ns": None, "moved": {},
+        "steps": [], "steps_more": 0, "guessed": [], "torn": [], "beyond": [],
+    }  # fmt: skip
     border = _Borders(files)
     frames = frames_of_splits(accounts)
     for account in accounts:
@@ -347,9 +337,9 @@ def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> Row:
         back = border.back_ns(piece, own)
         if back and not (border.is_read and own["overlapping"]):
             if back > HORIZON_NS:
-                steps.append([base + 1, own["first_ns"], back, 0, 0])
+                told["steps"].append([base + 1, own["first_ns"], back, 0, 0])
             else:
-                torn.append(base + 1)
+                told["torn"].append(base + 1)
                 told["late"] += 1
                 if told["first_late"] is None:
                     told["first_late"], told["first_late_ns"] = base + 1, own["first_ns"]
@@ -361,14 +351,15 @@ def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> Row:
         told["late"] += own["late"]
         told["most_ns"] = max(told["most_ns"], own["most_ns"])
         told["steps_more"] += own["steps_more"]
-        moved |= {base + place: _job_frame(piece, number, frames) for place, number in own["moved"]}
-        steps += [[base + frame, *more] for frame, *more in own["steps"]]
-        guessed += [[_job_frame(piece, n, frames) for n in pair] for pair in own["guessed"]]
-        torn += [base + frame for frame in own["torn"]]
+        for place, number in own["moved"]:
+            told["moved"][base + place] = _job_frame(piece, number, frames)
+        told["steps"] += [[base + frame, *more] for frame, *more in own["steps"]]
+        for pair in own["guessed"]:
+            told["guessed"].append([_job_frame(piece, n, frames) for n in pair])
+        told["torn"] += [base + frame for frame in own["torn"]]
         if own["beyond"]:
-            beyond.append([_job_frame(piece, n, frames) for n in own["beyond"]])
-    lists = {"steps": steps, "guessed": guessed, "torn": torn, "beyond": beyond}
-    return told | {"moved": moved} | lists
+            told["beyond"].append([_job_frame(piece, n, frames) for n in own["beyond"]])
+    return told
 
 
 def _job_frame(piece: int, number: int, frames: Mapping[int, int]) -> int:
@@ -382,12 +373,10 @@ def _job_frame(piece: int, number: int, frames: Mapping[int, int]) -> int:
     return (piece << FRAME_BITS) + number
 
 
-def merge_frames(accounts: Iterable[Account], kind: str) -> Row:
+def merge_frames(accounts: Iterable[Account], kind: str) -> NamedFrames:
     """Frames of one kind (``Named``), of all pieces, as job frames.
 
-    Returns:
-        named: the first of them; last: of all, null if none; count: of all, without those of which
-            only the second stage tells; first_ns: when the first was captured, null if none.
+    Those of which only the second stage tells are not among them.
     """
     named: list[int] = []
     begins: dict[int, int | None] = {}

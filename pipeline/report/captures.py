@@ -9,8 +9,8 @@ from seqaudit.pipeline.report.names import Names
 from seqaudit.pipeline.report.packed_rows import Section
 from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.captures import findings as capture_rules
-from seqaudit.replay.captures.doubts import spans_of, unread
-from seqaudit.replay.contract.capture_rows import CaptureRow
+from seqaudit.replay.captures.doubts import dropped_by, spans_of, unread
+from seqaudit.replay.contract.capture_rows import CaptureRow, MergedAccount
 from seqaudit.replay.contract.engine import Extent
 from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.contract.results import ResultRow, Row
@@ -76,20 +76,21 @@ class Accounts:
             account = merge(pieces, files)
             self.extents.append((account["first_ns"], account["last_ns"]))
             self.moved |= account["order"]["moved"]
-            doubts = spans_of(account, self._vantages[number])
+            known = cast(MergedAccount, account)
+            doubts = spans_of(known, self._vantages[number])
             if doubts:
                 self.worth[number] = Worth(doubts)
             if lacking := [span.why for span in doubts if span.doubt in MISSING]:
                 self.holes[number] = lacking[0]
             if not_read := unread(doubts):
                 self.unread[number] = not_read
-            judged = self._wall.part("the capture itself", _judged, number, account, capture=number)
+            judged = self._wall.part("the capture itself", _judged, number, known, capture=number)
             for detail in judged or []:
                 self._findings.append(detail)
             yield account
 
 
-def _judged(capture: int, account: Account) -> list[PlacedFinding]:
+def _judged(capture: int, account: MergedAccount) -> list[PlacedFinding]:
     return list(capture_rules.judge(capture, account))
 
 
@@ -113,16 +114,6 @@ def capture_row(
             "origin": vantage.origin,
             "why": vantage.why,
         },
-        "drops": _drops(account["interfaces"]),
+        "drops": dict(dropped_by(account["interfaces"])) or None,
     }
     return cast(CaptureRow, row)
-
-
-def _drops(interfaces: Iterable[Row]) -> Row | None:
-    """Packets that the capture itself lost, by who counted them; null if nobody did."""
-    counted: dict[str, int] = {}
-    for interface in interfaces:
-        for key, value in interface.items():
-            if key.endswith(("drop", "drops")) and value is not None:
-                counted[key] = counted.get(key, 0) + int(value)
-    return counted or None

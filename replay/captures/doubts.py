@@ -27,13 +27,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from seqaudit.replay.contract.capture_rows import InterfaceRow, MergedAccount, NamedFrames
 from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, PlacedFinding, Rests, Severity
-from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import MAY_BE_MIRROR, Vantage
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
-
-#: What a capture is known to hold or to lack, or a row of a finding about it: as JSON has it.
-Account = Row
 
 #: Rules that speak of the capture itself, where doubts about it are what they say. What a
 #: conversation shows to be missing rests on its order and times as other findings do.
@@ -47,7 +44,7 @@ MS: Final = 1_000_000
 SECOND: Final = 1_000_000_000
 
 
-def spans_of(account: Account, vantage: Vantage) -> list[Span]:
+def spans_of(account: MergedAccount, vantage: Vantage) -> list[Span]:
     """The stretches of doubt that a capture's merged account shows, and where it was taken."""
     spans: list[Span] = []
 
@@ -61,8 +58,8 @@ def spans_of(account: Account, vantage: Vantage) -> list[Span]:
         everywhere(Doubt.HOLE, "a damaged stretch of the file was skipped")
     spans += _cut(account)
     spans += _damaged(account)
-    unread = account.get("undecoded_frames") or {}
-    if unread.get("count"):
+    unread = account.get("undecoded_frames")
+    if unread and unread["count"]:
         why = f"{_counted(unread['count'], 'datagram')} not decoded"
         spans += _at_each(Doubt.UNDECODED, unread, why)
     if not vantage.sure:
@@ -111,39 +108,41 @@ def unread(spans: Iterable[Span]) -> str | None:
     )
 
 
-def _cut(account: Account) -> list[Span]:
+def _cut(account: MergedAccount) -> list[Span]:
     """Where packets were captured only in part: at each of them, as long as they are named."""
-    truncated = (account.get("frames_by") or {}).get("truncated")
+    frames_by, told = account.get("frames_by"), account.get("cut_frames")
+    truncated = frames_by["truncated"] if frames_by else 0
     if not truncated:
         return []
     why = f"{_counted(truncated, 'packet')} captured only in part"
-    told = account.get("cut_frames") or {}
-    if told.get("count") != truncated:  # packets of TCP, and fragments
+    if told is None or told["count"] != truncated:  # packets of TCP, and fragments
         return [Span(Doubt.CUT, BEGINNING, END, why)]
     return _at_each(Doubt.CUT, told, why)
 
 
-def _damaged(account: Account) -> list[Span]:
+def _damaged(account: MergedAccount) -> list[Span]:
     """Where packets are not those that were sent, and whether others may be as well."""
-    told = account.get("damaged_frames") or {}
-    senders = account.get("checksums") or {}
-    why = f"{_counted(told['count'], 'packet')} damaged" if told.get("count") else ""
-    spans = _at_each(Doubt.HOLE, told, why) if why else []
-    if senders.get("unclear"):
+    told, senders = account.get("damaged_frames"), account.get("checksums")
+    spans, why = [], ""
+    if told and told["count"]:
+        why = f"{_counted(told['count'], 'packet')} damaged"
+        spans = _at_each(Doubt.HOLE, told, why)
+    if senders and senders["unclear"]:
         spans.append(
             Span(Doubt.DAMAGED, BEGINNING, END, "most packets of a sender have a wrong checksum")
         )
-    elif senders.get("untold"):
+    elif senders and senders["untold"]:
         others = f"{why}, and others have no checksum that tells"
         spans.append(Span(Doubt.DAMAGED, BEGINNING, END, others))
     return spans
 
 
-def _at_each(doubt: Doubt, told: Account, why: str) -> list[Span]:
+def _at_each(doubt: Doubt, told: NamedFrames, why: str) -> list[Span]:
     """Spans at frames that are named, and one over those behind them."""
     named = told["named"]
     spans = [Span(doubt, frame, frame, why) for frame in named]
     if len(named) < told["count"]:
+        assert told["last"] is not None, "some are named"
         spans.append(Span(doubt, named[-1] + 1, told["last"], why))
     return spans
 
@@ -191,14 +190,19 @@ def weighed(finding: PlacedFinding, worth: Worth) -> PlacedFinding:
     return changed
 
 
-def drops(interfaces: Iterable[Account]) -> int:
+def drops(interfaces: Iterable[InterfaceRow]) -> int:
     """Packets that the capturing machine counted and did not write."""
-    return sum(
-        int(value)
-        for interface in interfaces
-        for key, value in interface.items()
-        if key.endswith(("drop", "drops")) and value
-    )
+    return sum(dropped_by(interfaces).values())
+
+
+def dropped_by(interfaces: Iterable[InterfaceRow]) -> Counter[str]:
+    """The same by who counted them."""
+    counted: Counter[str] = Counter()
+    for interface in interfaces:
+        for key, value in interface.items():
+            if key.endswith(("drop", "drops")) and isinstance(value, int):
+                counted[key] += value
+    return counted
 
 
 def shown(span_ns: int) -> str:

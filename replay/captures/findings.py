@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from seqaudit.replay.captures.borders import Border
-from seqaudit.replay.captures.doubts import Account, drops, shown, twice
+from seqaudit.replay.captures.doubts import drops, shown, twice
+from seqaudit.replay.contract.capture_rows import MergedAccount, Order, SkippedRow
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding
 from seqaudit.replay.contract.settings import UNKNOWN, Vantage
 
@@ -16,7 +17,7 @@ MAX_NAMED: Final = 3
 INCOMPLETE: Final = "incomplete IP datagram"
 
 
-def judge(capture: int, account: Account) -> Iterator[PlacedFinding]:
+def judge(capture: int, account: MergedAccount) -> Iterator[PlacedFinding]:
     """Finding details about a capture, by its merged account."""
     for finding in _judged(account):
         yield finding.seen_at(capture)
@@ -74,8 +75,8 @@ def judge_borders(capture: int, border: Border) -> Iterator[PlacedFinding]:
         yield going_on.seen_at(capture)
 
 
-def _judged(account: Account) -> Iterator[Finding]:
-    frames_by = account.get("frames_by") or {}
+def _judged(account: MergedAccount) -> Iterator[Finding]:
+    frames_by = account.get("frames_by")
     if account.get("cut"):
         yield _finding(
             "CP001",
@@ -101,7 +102,7 @@ def _judged(account: Account) -> Iterator[Finding]:
             "here may be losses of the capture.",
             count=dropped,
         )
-    if frames_by.get("truncated"):
+    if frames_by and frames_by["truncated"]:
         yield _finding(
             "CP004",
             "{count:packet} {count|was|were} captured only in part and could not be decoded to "
@@ -153,12 +154,11 @@ def _finding(rule: str, text: str, sure: Certainty = Certainty.PROVEN, **facts: 
     return Finding(rule, sure, text, system=SYSTEM, facts=facts)
 
 
-def _damaged(account: Account) -> Iterator[Finding]:
+def _damaged(account: MergedAccount) -> Iterator[Finding]:
     """Packets whose checksum is wrong, and those of which it does not tell."""
-    damaged = account.get("damaged_frames") or {}
-    senders = account.get("checksums") or {}
-    unclear, untold = senders.get("unclear") or [], senders.get("untold") or []
-    if damaged.get("count"):
+    damaged, senders = account.get("damaged_frames"), account.get("checksums")
+    unclear, untold = (senders["unclear"], senders["untold"]) if senders else ([], [])
+    if damaged and damaged["count"]:
         frame = damaged["named"][0]
         yield Finding(
             "CP021", Certainty.PROVEN,
@@ -183,7 +183,7 @@ def _damaged(account: Account) -> Iterator[Finding]:
         )
 
 
-def _order(order: Account) -> Iterator[Finding]:
+def _order(order: Order) -> Iterator[Finding]:
     """Records that were put in order, and steps of the clock."""
     if order.get("late"):
         frame = order.get("first_late")
@@ -252,7 +252,7 @@ def _twice(seen: Mapping[str, int]) -> Iterator[Finding]:
         )
 
 
-def _is_the_cut(account: Account, stretch: Account) -> bool:
+def _is_the_cut(account: MergedAccount, stretch: SkippedRow) -> bool:
     return bool(account.get("cut")) and str(stretch.get("why")).startswith(CUT_REASON)
 
 

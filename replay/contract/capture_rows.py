@@ -58,6 +58,60 @@ class InterfaceRow(TypedDict):
     packet_drops: NotRequired[Annotated[int, "packets lost, as packet blocks count them"]]
 
 
+class NamedFrames(TypedDict):
+    """Frames of one kind, as job frames."""
+
+    named: list[int]  # the first of them
+    last: int | None  # of all; null: there is none
+    count: int
+    first_ns: int | None  # when the first was captured; null: there is none
+
+
+class Order(TypedDict, total=False):
+    """What the times of a capture say, in job frames (``pipeline.report.accounts``)."""
+
+    late: int  # records that were put in order; by at most ``most_ns``
+    most_ns: int
+    first_late: int | None
+    first_late_ns: int | None
+    moved: dict[int, int]  # a place in the order of times to that of Wireshark's number
+    steps: list[list[int]]  # frame behind it, its time, how far back, flows that agree, and not
+    steps_more: int
+    guessed: list[list[int]]  # where a late record was put and where it stood, or behind a step
+    torn: list[int]  # frames that belong before a border and are not there
+    beyond: list[list[int]]  # first and last frame between which lie those that are not named
+
+
+class Checksums(TypedDict):
+    """Addresses of senders of whose packets nobody can tell whether they are damaged."""
+
+    unclear: list[str]  # most have a wrong one
+    untold: list[str]  # they have none that tells
+
+
+class MergedAccount(TypedDict, total=False):
+    """Of the merged account of a capture what findings and doubts are made of."""
+
+    cut: bool
+    problem: str
+    skipped: list[SkippedRow]
+    skipped_bytes: int
+    skipped_more: int
+    interfaces: list[InterfaceRow]
+    frames_by: FramesBy
+    fragments: dict[str, int]
+    tcp: dict[str, int]
+    undecoded: dict[str, int]
+    of_no_system: dict[str, int]  # of these, those of what is no message of a known system
+    messages_by: dict[str, dict[str, int]]
+    order: Order
+    twice: dict[str, int]
+    checksums: Checksums
+    cut_frames: NamedFrames
+    damaged_frames: NamedFrames
+    undecoded_frames: NamedFrames
+
+
 class CaptureRow(TypedDict):
     """One capture: a file, or several that were written in turns."""
 

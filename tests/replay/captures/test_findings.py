@@ -9,7 +9,7 @@ from seqaudit.replay.captures.findings import judge, judge_borders, judge_vantag
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.stages.systems import SYSTEMS
 
-CLEAN: dict[str, Any] = {
+CLEAN: Any = {
     "frames_by": {"decoded": 9, "other": 1, "malformed": 0, "truncated": 0, "undecodable": 0},
     "undecoded": {},
     "skipped": [],
