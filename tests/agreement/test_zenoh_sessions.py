@@ -39,7 +39,7 @@ def joined(ranges: list[list[int]]) -> list[list[int]]:
 
 
 def test_there_are_recordings() -> None:
-    assert len(RECORDINGS) == 6
+    assert len(RECORDINGS) == 9
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
@@ -58,3 +58,11 @@ def test_what_subscribers_were_given_is_what_the_replay_says(name: str) -> None:
             delivered = joined([pair for s in mine for pair in s["delivered"] or ()])
             misses = [miss["nb"] for s in mine for miss in s["misses"] or ()]
             assert (delivered, misses) == (told["delivered"], told["misses"]), publisher["name"]
+
+
+def test_what_a_router_did_not_get_was_not_dropped_by_the_publishers_transport() -> None:
+    folder = FIXTURES / "two-routers-loss"
+    inputs = [CaptureInput(str(folder / "router.pcap.zst"), at="10.77.0.3")]
+    found = audit(inputs, Options(engine="direct"))["findings"]
+    texts = [f["text"] for f in found if f["rule"] == "ZN004" and f["certainty"] == "proven"]
+    assert texts and not any("publisher's transport" in text for text in texts)
