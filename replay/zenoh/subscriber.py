@@ -140,6 +140,7 @@ class Subscriber:
         self._delivered_at: Mark | None = None
         self._filling: Query | None = None
         self.reads_late = False  # it asked for what it should have passed over
+        self.cut_short = False  # it ended behind a gap, and may have gone on or been about to ask
         self.shared = False  # a reply that may be another subscriber's brought it something
 
     @property
@@ -278,6 +279,7 @@ class Subscriber:
         self.until = mark.frame
         if self.waiting is not None and mark.at_ns - self.waiting.at_ns <= self._grace_ns:
             self.waiting = None
+            self.cut_short = bool(self.pending)
             if self.tracker is not None:
                 self.tracker.close(2**63, Outcome.GONE, mark)
         self.finish()
@@ -557,8 +559,7 @@ class Subscriber:
         assert self.tracker is not None and self._filling is not None
         gap = self.tracker.reveal(stop, arrival.first, BY_REPLY)
         if gap is not None:
-            gap.requested = self._filling.asked
-            gap.requests = 1
+            gap.asked(self._filling.asked, self._filling.requester, gap.stop - gap.first)
             if len(self._by_reply) < MAX_KEPT_GAPS:
                 self._by_reply.append(gap)
 

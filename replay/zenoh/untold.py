@@ -22,6 +22,9 @@ SEVERAL: Final = (
 READS_LATE: Final = (
     "it asked for what it should have given up long before: it reads what came later than it came"
 )
+CUT_SHORT: Final = (
+    "it ended soon behind a gap: nothing shows whether it had gone on or was about to ask"
+)
 SHARED: Final = "a reply to a query that several subscribers of this node may have sent"
 
 
@@ -34,4 +37,6 @@ def why(one: Subscriber, lanes: Lanes) -> str | None:
         return SEVERAL
     if one.reads_late:
         return READS_LATE
+    if one.cut_short:
+        return CUT_SHORT
     return SHARED if one.shared else None
