@@ -34,6 +34,7 @@ _STACK: Final[Mapping[str, Mapping[str, str]]] = {
         ("NAKACK4", "NAKACK3", "NAKACK2", "pbcast.NAKACK2", "pbcast.NAKACK4"), _MCAST_NAMES
     ),
     **dict.fromkeys(("UNICAST3", "UNICAST4"), _UNICAST_NAMES),
+    "MERGE3": {"min_interval": "mcast.merge_min_interval_ms"},
 }
 #: Attributes where 0 says something: "never", or "no minimum".
 _ZERO_COUNTS: Final = frozenset(

@@ -35,7 +35,7 @@ from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, Ends
 from seqaudit.replay.jgroups.evidence import SECOND_NS, Life
-from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
+from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS, SOONEST_MS
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import CROSSING_NS, AckSchedule, ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
@@ -208,6 +208,7 @@ class McastEngine:
             interval_ns=0 if self._document else self._interval_ns(),
             interval_given=not self._document
             and self.parameters.origin("xmit_interval_ms") != DEFAULT,
+            merge_ns=min(self.parameters.value("merge_min_interval_ms"), SOONEST_MS) * 1_000_000,
             document=self._document,
             acks=AckSchedule.of(self.parameters) if stream.system == "nakack4" else None,  # N3
             began=self._began,
@@ -563,9 +564,8 @@ class McastEngine:
         """The window that this member's own message shows; a new one has delivered ``low``, if no
         view or digest says what. One that speaks of a sender which had left its view has let it in
         again, by a view that this capture lacks."""
-        base = self._bases.get(stream.sender)
-        known, window = base is not None, stream.receiver
-        begins = low if base is None else base
+        known, window = stream.sender in self._bases, stream.receiver
+        begins = self._bases.get(stream.sender, low)
         if window is None:
             return self._open(stream, begins, known=known, based=known)
         if window.ended is not None and window.ended[1] == ANEW:

@@ -5,6 +5,9 @@ from typing import Final
 
 from seqaudit.replay.contract.parameters import Parameter, by_name
 
+#: A view without the sender and the merge behind it take longer, unless MERGE3 is set to less.
+SOONEST_MS: Final = 2_000
+
 PARAMETERS: Final[Mapping[str, Parameter]] = by_name((
     Parameter("mcast.rules", "code", "",
               "whose rules are replayed: the shipped code's or the design document's",
@@ -23,6 +26,9 @@ PARAMETERS: Final[Mapping[str, Parameter]] = by_name((
               "most seqnos in one xmit-request", "jgroups.md 5.1"),
     Parameter("mcast.become_server_queue_size", 50, "messages",
               "messages kept from before the join", "jgroups.md 5.1"),
+    Parameter("mcast.merge_min_interval_ms", SOONEST_MS, "ms",
+              "MERGE3's min_interval: within this time, 2 s at most, a member speaks of the same "
+              "window as before", "jgroups.md 5.4"),
     Parameter("mcast.block_proof_ms", 20, "ms",
               "a new seqno within this time of the ACK that made room proves that the sender had "
               "been blocked", "replay/README.md 2"),

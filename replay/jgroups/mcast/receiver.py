@@ -55,8 +55,6 @@ CROSSING_NS: Final = 20_000_000
 #: Values of HIGHEST_SEQNO that are remembered, to know the requests that they cause.
 LAST_TOLD: Final = 16
 THRESHOLD_PATIENCE_NS: Final = 200_000_000
-#: A view without the sender and the merge behind it take longer: MERGE3 looks every 10 s or more.
-SOONEST_MERGE_NS: Final = 2_000_000_000
 
 
 LONGEST_DEFAULT_INTERVAL_MS: Final = 1_000  # NAKACK4's own default (5.1)
@@ -93,6 +91,7 @@ class ReceiverModel(Judged):
         capacity: of the ring; null: not known, nothing is dropped.
         interval_ns: xmit_interval, the least time until anybody asks (A2).
         interval_given: the interval is not a default, so a request can be too early.
+        merge_ns: no merge moves the window within this time of this member's last word of it.
         document: the MCAST document's bounds (5.6).
         acks: when this member owes an ACK (NAKACK4); null: it sends none.
         began: when the conversation's capture did.
@@ -109,6 +108,7 @@ class ReceiverModel(Judged):
         capacity: int | None,
         interval_ns: int,
         interval_given: bool,
+        merge_ns: int,
         document: bool,
         acks: AckSchedule | None,
         began: Mark,
@@ -153,6 +153,7 @@ class ReceiverModel(Judged):
         self._any_oob = False
         self._may_be_skipped = RangeSet()  # see ``_had``
         self._interval_given = interval_given
+        self._merge_ns = merge_ns
         self._asked_had = RangeSet()  # own requests for what had arrived
         self._asked_had_highest = RangeSet()  # the same, in answer to a HIGHEST_SEQNO
         self._in_order = RangeSet()  # came when nothing had told of them or of higher ones
@@ -228,6 +229,7 @@ class ReceiverModel(Judged):
         if not ranges:
             return  # T4: it had become empty
         same = self._shows(ranges[0][0] - 1, mark)
+        self._may_be_skipped.remove(ranges[0][0], self.tracker.known_stop)  # its window lacks this
         for_highest = event.count == 1 and ranges[0][0] == self.highest_told
         self.tracker.reveal(ranges[-1][1], mark, BY_REQUEST)
         at_tick = self._at_a_tick(ranges)
@@ -249,7 +251,6 @@ class ReceiverModel(Judged):
                         self.lacked_highest.add(*part, mark)
             self._too_early(first, stop, mark, for_highest=for_highest)
             self.request(first, stop, mark)
-            self._may_be_skipped.remove(first, stop)
             for had in self.tracker.seen.within(first, stop):
                 self._asked_for_what_had_arrived(
                     had, mark, for_highest=for_highest, at_tick=at_tick
@@ -301,7 +302,7 @@ class ReceiverModel(Judged):
             self._floor = level
             self.beginning.begins(level)
         before, self._spoken_at = self._spoken_at, mark
-        same = before is not None and mark.at_ns - before.at_ns <= SOONEST_MERGE_NS
+        same = before is not None and mark.at_ns - before.at_ns <= self._merge_ns
         if not same:
             for part in self.tracker.missing():
                 self._may_be_skipped.add(*part)

@@ -133,13 +133,14 @@ class NaiveReceiver:
         first = min(wanted, default=0)
         below = first < max(self.arrived, default=0) and first not in self.told[-16:]
         same = not wanted or self.speaks(now_ms)
+        if wanted:  # what it lacks and what is behind it is of its window
+            self.doubtful = {seqno for seqno in self.doubtful if seqno < first}
         self.exists(max(wanted, default=0), now_ms)
         fits = self.capacity is None or max(wanted, default=0) <= self.low + self.capacity
         # Not the last seqno only, after HIGHEST_SEQNO.
         if fits and (len(wanted) > 1 or below):
             self.had(range(self.start + 1, max(wanted, default=0)), wanted, same=same, above=first)
             self.asked_had -= set(range(max(wanted, default=0))) - wanted
-        self.doubtful -= wanted
         self.asked_had |= {
             seqno
             for seqno in wanted & self.arrived

@@ -264,6 +264,17 @@ def test_what_a_merge_may_have_skipped_stays_in_doubt_until_it_is_asked_for() ->
     assert told.delivered(C) is None
     again = heard("B", *story, 500, xmit_req(3, 9, of=C), 5, xmit_rsp(9, by=C), ack(9, of=C))
     assert ("MC001", "proven", [[3, 3], [9, 9]]) in again.findings()
+    assert ("CP007", "proven", [[4, 8]]) in again.findings()  # its window began before them
+
+
+@pytest.mark.rule("R19")
+def test_how_soon_a_merge_may_come_is_what_merge3_is_set_to() -> None:
+    story = (JOINED, msg(1, 2, by=C), ack(2, of=C), msg(9, by=C), 1500, ack(9, of=C))
+    assert ("CP007", "proven", [[3, 8]]) in heard("B", *story).findings()
+    fast = heard("B", *story, merge_min_interval_ms=1000)
+    assert ("CP007", "cannot be told", [[3, 8]]) in fast.findings()
+    slow = heard("B", *story[:-2], 3000, story[-1], merge_min_interval_ms=10000)
+    assert ("CP007", "cannot be told", [[3, 8]]) in slow.findings()
 
 
 @pytest.mark.rule("R15")
