@@ -7,6 +7,7 @@ import html
 import io
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from seqaudit.cli.main import all_commands, main
+from seqaudit.cli.options.budget import EXAMPLE
 from seqaudit.cli.output.table import render_audit
 from seqaudit.pipeline.engine_choice import chosen
 
@@ -103,6 +105,48 @@ def test_every_command_in_the_readme_exists() -> None:
         parts = words.split()
         first = CliRunner().invoke(main, [*parts[:1], "--help"])
         assert first.exit_code == 0, words
+
+
+#: Commands in lines of their own or between backticks; what a cluster is asked has other tests.
+_RECIPES: Final = [
+    command
+    for command in re.findall(r"^(seqaudit [^\n]+)$|`(seqaudit [a-z]+ [^`]*\.[^`]*)`", README, re.M)
+    for command in filter(None, command)
+    if command.split()[1] in all_commands() and not re.search(r"://|spark environment", command)
+]
+
+
+@pytest.fixture
+def at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what the recipes name."""
+    captures = ROOT / "fixtures" / "jgroups" / "n4-loss-1"
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
+    (tmp_path / "recordings").mkdir()
+    for name, capture in {
+        "B.pcap": "B", "C.pcap": "C", "good.pcap": "A", "bad.pcap": "C", "recordings/C.pcap": "C",
+    }.items():  # fmt: skip
+        (tmp_path / name).write_bytes((captures / f"{capture}.pcap").read_bytes())
+    (tmp_path / "budget.yaml").write_text(EXAMPLE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_there_are_recipes() -> None:
+    assert {command.split()[1] for command in _RECIPES} == {"audit", "check", "diff", "slice"}
+
+
+@pytest.mark.parametrize("command", _RECIPES)
+def test_a_recipe_of_the_readme_works_as_it_stands(command: str, at_work: Path) -> None:
+    here = command.partition(" ||")[0].replace("/var/captures/", "recordings/")
+    words = here.replace("/var/log/", "").split()[1:]
+    if "--baseline" in words:
+        CliRunner().invoke(main, ["audit", "--write-baseline", "known.json", "recordings/"])
+    written = [word for before, word in pairwise(words) if before in ("-o", "--write-baseline")]
+    before = set(at_work.iterdir())
+    ended = CliRunner().invoke(main, words)
+    assert ended.exit_code in (0, 1), ended.stderr
+    assert {path.name for path in set(at_work.iterdir()) - before} == set(written)
+    assert all((at_work / name).stat().st_size for name in written)
 
 
 def test_every_option_in_the_readme_exists() -> None:

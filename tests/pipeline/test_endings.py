@@ -2,6 +2,7 @@
 cli/README.md 1)."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -175,3 +176,23 @@ def test_standard_input_that_is_still_coming_leaves_no_file(
     assert (command.returncode, out) == (130, "")
     assert list(temporary.iterdir()) == []
     assert marked(str(tmp_path)) == []
+
+
+def test_with_too_little_memory_for_spark_a_command_names_the_direct_engine(tmp_path: Path) -> None:
+    """As under ``ulimit -v``: Java cannot have its heap, and the same limit is enough without."""
+    limit = 1_500_000 * 1024
+    environment = dict(os.environ) | {"XDG_CACHE_HOME": str(tmp_path)}
+    for engine in ("spark", "direct"):
+        words = ["audit", "-q", "--exit-zero", "--engine", engine, AUDIT[-1]]
+        ended = subprocess.run(
+            [sys.executable, "-m", "seqaudit.cli", *words],
+            env=environment, capture_output=True, text=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        )  # fmt: skip
+        if engine == "spark":
+            assert (ended.returncode, ended.stdout) == (2, "")
+            assert len(ended.stderr.splitlines()) == 1
+            assert "--engine direct" in ended.stderr
+        else:
+            assert ended.returncode == 0, ended.stderr
+            assert "66 messages lost, all recovered" in ended.stdout
