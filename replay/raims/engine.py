@@ -181,10 +181,13 @@ class RaimsEngine:
         elif event.wire_kind == "HOLE":
             self.links.holes[name] = event.first_mark()
         elif self.members.is_own(event.source):
+            self.links.speaks_tcp = self.links.speaks_tcp or self.links.leaves(name)
             self.sending.sent(event)
         elif name.startswith(PGM):
             link = self.links.of_pgm(name)
-            if not link.own:
+            if link.own:
+                self.links.forwards = self.links.forwards or event.wire_kind == "DATA"
+            else:
                 self.receiving.deliver_all(link.message(event))
         elif name.startswith(INBOX):
             # it may wait here until the observer has said who it is

@@ -41,6 +41,8 @@ class LinkTable:
         holes: of a TCP link the last place where bytes of it are missing or could not be read.
         encrypted: links of which nothing can be read.
         waiting: TSIs on which something may be missing.
+        forwards: the observer passes on what others sent, in a TSI of its own.
+        speaks_tcp: it has sent messages of its own over TCP.
         untold: publishers and subjects of messages that waited when the capture ended, and of which
             nobody can tell whether the daemon had them by then.
     """
@@ -55,6 +57,7 @@ class LinkTable:
         self.holes: dict[str, Mark] = {}
         self.encrypted: list[tuple[str, Mark]] = []
         self.waiting: set[str] = set()
+        self.forwards = self.speaks_tcp = False
         self.untold: set[tuple[str, str]] = set()
         #: When a hole of a TSI may be due, first ones first: never later than it is.
         self._due: list[tuple[int, str]] = []
@@ -162,6 +165,12 @@ class LinkTable:
             self.holes[name] = event.first_mark()
 
     # -- what is missing -------------------------------------------------------------------------
+
+    @property
+    def apart(self) -> bool:
+        """Do TSIs pass that the observer, which speaks over TCP, may have nothing of? A daemon in a
+        group sends SPMs of its own; a switch may show them to others as well."""
+        return self.speaks_tcp and bool(self.pgm) and not any(x.own for x in self.pgm.values())
 
     @property
     def dropped_inside(self) -> bool:

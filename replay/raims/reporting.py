@@ -44,6 +44,13 @@ TOLD_MORE: Final = (
     "the daemon itself tells of losses of this publisher that the capture does not show: which of "
     "its other messages it had cannot be told"
 )
+FORWARDS: Final = (
+    "this daemon forwards messages to a PGM group: whether it hears them again cannot be told"
+)
+NOT_JOINED: Final = (
+    "TSIs are captured here and none of this daemon: whether it has joined their group cannot be "
+    "told"
+)
 UNSEEN: Final = "changes of this daemon's subscriptions are not in this capture"
 NO_OBSERVER: Final = "it is not known at whose interface the capture was taken"
 
@@ -125,6 +132,8 @@ class RaimsReporter(Reporter[Subject]):
         peer = observer.peers.get(stream.publisher)
         if peer is not None and peer.told_more:
             return TOLD_MORE
+        if self.engine.links.apart:
+            return NOT_JOINED
         if (stream.publisher, stream.subject) in self.engine.links.untold:
             return AT_THE_END
         if self.engine.links.refused(stream):

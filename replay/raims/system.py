@@ -12,7 +12,7 @@ from seqaudit.replay.raims.rules import RAIMS as RULES
 
 NAME: Final = "raims"
 #: Messages that say whether a daemon lives: what it sent before comes before them.
-_LIFE_SIGNS: Final = frozenset({"HELO", "HB", "AUTH", "BYE"})
+_LIFE_SIGNS: Final = frozenset({"MEMBER", "HELO", "HB", "AUTH", "BYE"})
 #: Over such a pause a publisher has begun another frame, or been dropped.
 _PAUSE_NS: Final = 1 << 33
 

@@ -23,7 +23,10 @@ from seqaudit.replay.raims.report_rows import (
 )
 from seqaudit.replay.raims.reporting import (
     AT_THE_END,
+    FORWARDS,
     HELD_UP,
+    NOT_JOINED,
+    SEEMED_SILENT,
     TOLD_MORE,
     UNSEEN,
     RaimsReporter,
@@ -158,6 +161,12 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
     unknown: dict[str, str] = dict.fromkeys(_COUNTERS, _EARLIER) if report.earlier(observer) else {}
     if observer.unseen:
         unknown |= dict.fromkeys(_COUNTERS, UNSEEN)
+    if report.engine.links.apart:
+        unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), NOT_JOINED)
+    if peer.doubted:
+        unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), SEEMED_SILENT)
+    if report.engine.links.forwards:
+        unknown["repeat"] = FORWARDS
     if peer.told_more:
         unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), TOLD_MORE)
     if any(publisher == peer.bridge for publisher, _ in report.engine.links.untold):
@@ -212,8 +221,8 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         "not_sub_ns": grew("not_sub", peer.not_subscribed),
         "msg_loss": count("msg_loss", peer.msg_loss),
         "msg_loss_ns": grew("msg_loss", peer.msg_loss),
-        "ibx_loss": peer.inbox_loss.count,
-        "ibx_loss_ns": peer.inbox_loss.at_ns,
+        "ibx_loss": count("ibx_loss", peer.inbox_loss),
+        "ibx_loss_ns": grew("ibx_loss", peer.inbox_loss),
     }
 
 

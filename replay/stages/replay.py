@@ -374,10 +374,11 @@ class _Conversation:
                 self._feed(run)
             self._open[stream] = row
             return
-        if kind not in UNORDERED_KINDS:
+        sign = row.wire_kind in joining.life_signs
+        if sign or kind not in UNORDERED_KINDS:
             if stream is not None:
                 self._elsewhere(joining, stream)
-            self._end_runs(None if row.wire_kind in joining.life_signs else stream)
+            self._end_runs(None if sign else stream)
         self._feed(row)
 
     def _link(self, row: Row, stream: str, joining: Joining) -> None:

@@ -10,7 +10,7 @@ from seqaudit.replay.contract.rule import Rule, error, info, warning
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, UNDECIDABLE, Claim, absence
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peers import Peer
-from seqaudit.replay.raims.reporting import CLOCKS, SECOND_NS, About, RaimsReporter
+from seqaudit.replay.raims.reporting import CLOCKS, SECOND_NS, SEEMED_SILENT, About, RaimsReporter
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -127,6 +127,7 @@ def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[
             about, "RA010",
             "{count:point-to-point message} of {sender_member} {count|was|were} lost.",
             {"count": peer.inbox_loss.count}, first[1],
+            Claim(Certainty.LIKELY, why=SEEMED_SILENT) if peer.doubted else
             absence(first[0].frame, last[1].frame, certified=True),
             [(mark, f"{word} number {to} after {before}")
              for _, mark, word, before, to in peer.inbox_steps[:MAX_EVIDENCE]],

@@ -140,6 +140,8 @@ def _false_losses(report: RaimsReporter, stream: Stream, about: About) -> Iterat
 def _repeats(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:
     """RA008: both are in the capture; or the window says so, whose size nobody has said."""
     whole = own_words.is_whole(report.engine.state, report.observer) is None
+    if report.engine.links.apart:
+        return
     shown_twice = [r for r in stream.repeats if whole and r.known and r.verdict.row != "raims-9.0"]
     of_window = [r for r in stream.repeats if r.verdict.row == "raims-9.0"]
     rest = [r for r in stream.repeats if r.verdict.row != "raims-9.0" and not (whole and r.known)]

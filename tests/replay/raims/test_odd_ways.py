@@ -13,6 +13,7 @@ from tests.replay.raims.builders import (
     PEER,
     T0,
     World,
+    mark,
     only,
     packet,
     received,
@@ -103,3 +104,39 @@ def test_a_run_of_repairs_is_no_large_packet() -> None:
     first, last = packet("ODATA", 1), packet("SPM", 89, 0.1)
     assert "PG006" not in rules_of(received(first, last, several))
     assert "PG006" in rules_of(received(first, last, run))
+
+
+def test_a_daemon_that_says_nothing_on_pgm_may_have_nothing_of_it() -> None:
+    """A switch that does not know who is in a group sends its packets to all."""
+    for own in (False, True):
+        world = World()
+        for sqn in (1, 2):
+            for link in (LINK, "tcp:10.77.0.1:9>10.77.0.2:8"):
+                if link == LINK:
+                    world.engine.feed(packet("ODATA", sqn, sqn / 10, stream=f"{LINK}|"))
+                world.data(F0 + sqn, sqn / 10, stream=f"{link}|{PEER}|_1.A",
+                           fresh_id=sqn if link == LINK else None)  # fmt: skip
+        world.notice("HB", 0.3, source=ME, stream="tcp:10.77.0.2:8>10.77.0.1:9|x|.HB")
+        if own:
+            world.engine.feed(packet("SPM", 0, 0.3, stream="pgm:0909.9|", source=HERE))
+        rows = world.rows()
+        (stream,) = [row.detail for row in rows if row.kind == "STREAM"]
+        assert (stream["delivered"] is None) == (not own)
+        assert ("RA008" in rules_of(rows)) == own
+
+
+def test_of_a_peer_that_seemed_dropped_and_was_not_no_counter_is_told() -> None:
+    world = World()
+    world.notice("HB", 0.0, interval=10, stamp=T0)
+    world.engine.links.holes["tcp:y"] = mark(1, 30.0)
+    world.data(F0 + 1, 40.0)
+    (row,) = world.table("loss")
+    assert (row["ibx_loss"], row["null_rte"]) == (None, None)
+
+
+def test_a_daemon_that_forwards_may_hear_it_again() -> None:
+    world = World()
+    world.engine.feed(packet("SPM", 0, 0.0, stream="pgm:0909.9|", source=HERE))
+    world.data(F0, 0.1, stream=f"pgm:0909.9|{PEER}|_1.A", fresh_id=1)
+    (row,) = world.table("loss")
+    assert (row["repeat"], row["msg_loss"]) == (None, 0)
