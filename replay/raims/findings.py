@@ -7,8 +7,9 @@ from typing import Final
 from seqaudit.replay.contract.results import GAP, STREAM, Result
 from seqaudit.replay.raims import gaps, stream_rows, table_rows
 from seqaudit.replay.raims.engine import RaimsEngine
+from seqaudit.replay.raims.judges import daemons, frames, joins, losses, notices
 from seqaudit.replay.raims.reporting import NO_OBSERVER, About, RaimsReporter
-from seqaudit.replay.raims.rules import RAIMS, clients, daemons, frames, joins, losses, notices
+from seqaudit.replay.raims.rules import RULES
 
 _PARAMETERS: Final = (
     "rules", "release",
@@ -18,7 +19,7 @@ _PARAMETERS: Final = (
 _NEEDS_OBSERVER: Final = frozenset({"RA001", "RA002", "RA003", "RA005", "RA007", "RA008", "RA009",
                                     "RA010", "RA012", "RA027", "RA028"})  # fmt: skip
 #: Judged over all captures of a job (``replay.raims.rv_told``).
-_OF_CLIENTS: Final = frozenset(rule.code for rule in clients.RULES)
+_OF_CLIENTS: Final = frozenset({"RA024", "RA025", "RA026"})
 
 
 def results(engine: RaimsEngine, capture: int, end_ns: int) -> list[Result]:
@@ -39,7 +40,7 @@ def _rows(report: RaimsReporter) -> Iterator[Result]:
         for finding in theme.findings(report):
             yield report.finding(finding, None)
     yield from table_rows.tables(report)
-    for rule in RAIMS:
+    for rule in RULES:
         if rule.code not in _OF_CLIENTS:
             missing = not report.known and rule.code in _NEEDS_OBSERVER
             yield report.judged(rule.code, NO_OBSERVER if missing else None)

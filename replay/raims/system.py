@@ -8,7 +8,7 @@ from seqaudit.replay.raims.compare import RaimsComparison
 from seqaudit.replay.raims.config import from_raims_config
 from seqaudit.replay.raims.parameters import PARAMETERS
 from seqaudit.replay.raims.report_rows import RaimsStreamRow
-from seqaudit.replay.raims.rules import RAIMS as RULES
+from seqaudit.replay.raims.rules import RULES
 
 NAME: Final = "raims"
 #: Messages that say whether a daemon lives: what it sent before comes before them.

@@ -1,13 +1,18 @@
-"""What several sessions, legs and captures of zenoh say together, for the report."""
+"""What several sessions, legs and captures of zenoh say together, for the report.
+
+What it is made with is imported when there is zenoh: this is known for every capture.
+"""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from seqaudit.replay.contract.both_ends import BothEnds
 from seqaudit.replay.contract.engine import Compared, Detail, Replayed, Rows
 from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.contract.results import QUERY
-from seqaudit.replay.zenoh import far_end, legs
-from seqaudit.replay.zenoh.causes import Why
+
+if TYPE_CHECKING:
+    from seqaudit.replay.zenoh.causes import Why
 
 
 class ZenohComparison(BothEnds):
@@ -20,10 +25,16 @@ class ZenohComparison(BothEnds):
         self._shown: Mapping[tuple[int, str], list[Why]] = {}
 
     def note(self, capture: int, stream: str, row: Detail) -> None:
+        from seqaudit.replay.zenoh import legs
+
         if row.get("kind") in legs.COMPARED:
             self._seen.append((capture, stream, row))
 
     def figures(self, rows: Rows) -> Mapping[tuple[int, str], Detail]:
+        if not self._seen:
+            return {}
+        from seqaudit.replay.zenoh import far_end, legs
+
         found = legs.across_sessions(self._seen)
         far = far_end.FarEnds(self._seen, lambda: rows(QUERY))
         self._shown = far.shown
@@ -36,13 +47,25 @@ class ZenohComparison(BothEnds):
 
     def restated(self, finding: PlacedFinding) -> PlacedFinding:
         known = self._shown.get((finding["capture"], finding["stream"] or ""))
-        return finding if known is None else far_end.restated_finding(finding, known)
+        if known is None:
+            return finding
+        from seqaudit.replay.zenoh import far_end
+
+        return far_end.restated_finding(finding, known)
 
     def restated_gap(self, gap: Detail) -> Detail:
         known = self._shown.get((gap["capture"], gap["stream"]))
-        return gap if known is None else far_end.restated_gap(gap, known)
+        if known is None:
+            return gap
+        from seqaudit.replay.zenoh import far_end
+
+        return far_end.restated_gap(gap, known)
 
     def judge(self, replayed: Replayed) -> Compared:
-        findings, together = legs.judge(self._seen, replayed.extents)
         both = super().judge(replayed)
+        if not self._seen:
+            return both
+        from seqaudit.replay.zenoh import legs
+
+        findings, together = legs.judge(self._seen, replayed.extents)
         return Compared([*findings, *both.findings], together=together, holes=both.holes)

@@ -6,7 +6,6 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
-from seqaudit.replay.contract.rule import Rule, error, info, warning
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, UNDECIDABLE, Claim, absence
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peers import Peer
@@ -15,68 +14,6 @@ from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import Mark
 
 LEAST_WINDOW_MS: Final = 10_000
-
-RULES: Final[tuple[Rule, ...]] = (
-    info(
-        "RA009", "not-subscribed",
-        "Messages came that no subscription matches although routing said so.",
-        "No subscription of the daemon matches the subject, or none does any more.",
-        "Nothing: it is ordinary with wildcards and just after an unsubscribe, and the messages "
-        "are dropped.",
-        "raims.md 9, 10.1"),
-    info(
-        "RA010", "inbox-loss",
-        "Point-to-point messages of a peer were lost.",
-        "A step in the numbers of one peer and message type, over point-to-point packets that are "
-        "captured without a hole; what the daemon has acknowledged it had.",
-        "If there are few, nothing: the daemons repeat what they need. Many of them mean a cut "
-        "link or a restart.",
-        "raims.md 9.2; raims message loss document"),
-    warning(
-        "RA016", "clock-skew",
-        "A publisher's clock differs from the clock of the capture.",
-        "Publisher time against capture time of three messages or more that did not wait and are "
-        "no repairs, beyond 2 s. Where several daemons are off alike it is the capture's clock.",
-        "Synchronise the clocks: the age at which windows drop messages, and convergence, depend "
-        "on them.",
-        "raims.md 15.6"),
-    warning(
-        "RA019", "window-time-too-short",
-        "pub-window-time is below 10 seconds, which the design does not allow; the code does not "
-        "enforce it.",
-        "What raims.pub_window_time_ms says.",
-        "Set pub-window-time to 10 seconds or more.",
-        "raims message loss document; raims.md 12"),
-    info(
-        "RA021", "encrypted-link",
-        "A TCP link is encrypted: nothing of it can be judged.",
-        "The 56 bytes of its key exchange, whose CRC-32C is right.",
-        "Capture on a PGM link, or set tcp_noencrypt for a test.",
-        "raims.md 4"),
-    info(
-        "RA022", "publisher-restarted",
-        "A daemon has restarted; its streams begin anew.",
-        "A second bridge id of the same user and address, with another start time.",
-        "Nothing, if the restart was meant to happen. If not, look at the daemon's log at that "
-        "time.",
-        "raims.md 6"),
-    error(
-        "RA023", "message-incomplete",
-        "A large message was sent in pieces and one was lost: the whole message is missing, "
-        "and no counter says so.",
-        "The first piece of the next message before its end. Proven where packets in between were "
-        "given up; what is open when the capture ends is not said.",
-        "Raise the mtu so that messages fit one packet.",
-        "raims.md 2"),
-    info(
-        "RA029", "subscriptions-unknown",
-        "Changes of the observed daemon's subscriptions are not in the capture; messages that no "
-        "known subscription matches may have been wanted.",
-        "Its start time is before the capture, or the numbers of its subscription messages step; "
-        "they say how many changes are missing.",
-        "State them, as in --param raims.subscribed=_7500.FOO,_7500.BAR.>.",
-        "raims.md 6, 15.5, 15.8"),
-)  # fmt: skip
 
 
 def findings(report: RaimsReporter) -> Iterator[Finding]:

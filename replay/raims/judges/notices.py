@@ -5,43 +5,12 @@ from dataclasses import replace
 from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
-from seqaudit.replay.contract.rule import Rule, error, warning
 from seqaudit.replay.contract.worth import BEGINNING, END, LIKELY, Claim, absence
 from seqaudit.replay.raims import notices as raims_notices
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.reporting import About, RaimsReporter
-
-RULES: Final[tuple[Rule, ...]] = (
-    error(
-        "RA011", "loss-reported-by-peer",
-        "Another daemon reports message loss to its publisher.",
-        "A loss notice (_I.<publisher>.loss).",
-        "Audit a capture taken at that daemon.",
-        "raims.md 10.3"),
-    warning(
-        "RA012", "loss-notice-wrong",
-        "The loss notices sent from here do not say what the replay has counted.",
-        "A notice whose count, total or kind of loss differs, or that is about no loss replayed, "
-        "in a capture that holds all that the daemon had from its start on, as far as can be seen.",
-        "Look for traffic that the capture lacks.",
-        "raims.md 10.3"),
-    warning(
-        "RA027", "loss-notice-missing",
-        "The observed daemon never told a publisher of a loss of its messages.",
-        "A proven loss, the first of this publisher or 10 s after the one before, and no notice, "
-        "though all point-to-point messages to it for a second afterwards were captured.",
-        "Look at the daemon's log: publishers that wait for the advisory do not learn of the loss.",
-        "raims.md 10.3"),
-    warning(
-        "RA028", "loss-notice-unthrottled",
-        "The observed daemon sent a loss notice within 10 s of the notice before.",
-        "Times of two notices to one publisher.",
-        "Check the version of the daemon.",
-        "raims.md 10.3"),
-)  # fmt: skip
-
 
 _BEHIND: Final = "they are behind what this capture holds of it."
 _INSIDE: Final = "packets that had arrived were dropped inside its host (PG009)."

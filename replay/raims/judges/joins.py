@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding
-from seqaudit.replay.contract.rule import Rule, error, info
 from seqaudit.replay.contract.worth import SHOWN, UNDECIDABLE, Claim
 from seqaudit.replay.raims.convergence import Convergence, Join, Uninterrupted
 from seqaudit.replay.raims.notices import Notice
@@ -18,25 +17,6 @@ _NO_JOIN: Final = Claim(
     Certainty.LIKELY,
     why="no message of it from before the subscription was captured, so it may have begun there",
 )
-
-RULES: Final[tuple[Rule, ...]] = (
-    error(
-        "RA013", "convergence-contradicted",
-        "A stream that was joined late is not uninterrupted: a message of the same frame was lost.",
-        "A proven loss or a loss notice of the stream in the frame that was joined, behind the "
-        "join; likely where no message of the stream from before the subscription was captured.",
-        "Do not take the frame time as proof of completeness.",
-        "raims.md 9.1"),
-    info(
-        "RA014", "completeness-not-provable",
-        "A late join whose stream began before the network converged, or convergence is unknown.",
-        "Frame start against the largest converge up to the message's time that any heartbeat of "
-        "the capture tells. Uninterrupted needs a heartbeat of the subscriber behind the message: "
-        "what it tells never falls, so it bounds what was before.",
-        "Wait for the next frame, or say when the network converged: --param "
-        "raims.converged_at=TIME.",
-        "raims.md 9.1; raims message loss document"),
-)  # fmt: skip
 
 
 #: Why a late join is not known to be uninterrupted.

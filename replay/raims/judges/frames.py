@@ -1,11 +1,9 @@
 """What publishers number wrongly, and time frames that nothing explains (raims.md 7, 8)."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
-from seqaudit.replay.contract.rule import Rule, info, warning
 from seqaudit.replay.contract.worth import LIKELY, SHOWN
 from seqaudit.replay.raims.clocks import SKEW_NS
 from seqaudit.replay.raims.publisher import Why
@@ -19,45 +17,6 @@ from seqaudit.replay.raims.seqno import (
     start_of,
 )
 from seqaudit.replay.raims.streams import Stream
-
-RULES: Final[tuple[Rule, ...]] = (
-    warning(
-        "RA006", "seqno-zero",
-        "Messages went out with seqno 0: published on a console for a subject that a client uses.",
-        "The low part of a number per subject, which counts from 1 in each time frame, is 0.",
-        "Do not publish them from the console: receivers count a false loss and drop some.",
-        "raims.md 7"),
-    warning(
-        "RA015", "time-outside-frame",
-        "The first message of a time frame has a time that is not in the frame.",
-        "The message that has the first number of a time frame was published at a time of another "
-        "frame.",
-        "Check the publisher's clock.",
-        "raims.md 9.3"),
-    warning(
-        "RA017", "frame-too-soon",
-        "A second time frame of a stream began within less than a frame's length, or the same "
-        "frame began again.",
-        "Publisher times of the first messages of two frames; two messages with the first number "
-        "of one frame and different times.",
-        "Check the publisher's clock and pub-window-time.",
-        "raims message loss document; raims.md 7"),
-    warning(
-        "RA018", "frame-from-future",
-        "A time frame begins later than the capture's own time.",
-        "Frame start against capture time, beyond 2 s.",
-        "Check the publisher's clock.",
-        "raims.md 7"),
-    info(
-        "RA020", "frame-not-explained",
-        "A new time frame that neither age, wrap, rotation, restart nor a new subject explains.",
-        "The publisher window, replayed with the parameters given (pub_window_size, "
-        "pub_window_count, pub_window_autoscale, heartbeat_ms). That a frame's age contradicts "
-        "a pub_window_time that is given is proven by the message alone; where none is given, "
-        "nothing is said as long as any one explains all frames.",
-        "Give the publisher's param.yaml with --params.",
-        "raims.md 8"),
-)  # fmt: skip
 
 
 def findings(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:

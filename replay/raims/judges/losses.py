@@ -6,7 +6,6 @@ from typing import Final
 from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, MAX_RANGES
 from seqaudit.replay.contract.results import Row
-from seqaudit.replay.contract.rule import Rule, error, info, warning
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.bounds import bounds_of
@@ -21,65 +20,6 @@ _RESTARTS: Final = ("raims-9.11", "raims-14.1-11")
 _LATE_ORIGINAL: Final = Claim(
     Certainty.LIKELY, Rests(ordered=True), why="what came late was not captured before"
 )
-
-RULES: Final[tuple[Rule, ...]] = (
-    error(
-        "RA001", "message-loss",
-        "Messages of a publisher were lost on the way to this daemon, and raims counts them.",
-        "The numbers of one time frame, or the chain number that a new frame begins with "
-        "(chain_seqno), say how many. Proven where the daemon's own notice tells the publisher of "
-        "it, where every PGM packet in between was given up, or where no byte of the TCP "
-        "connection is missing in between. Else the messages are lost, or not captured.",
-        "See show loss; look for the PGM give-up (PG002) or the cut link before it.",
-        "raims.md 9"),
-    error(
-        "RA002", "loss-of-unknown-size",
-        "Messages were lost and raims counts 1, whatever the number.",
-        "A new time frame of which the first message did not come. Lower and upper "
-        "bound are told; proven as RA001 is.",
-        "Compare with a capture at the publisher: audited together, the bounds meet.",
-        "raims.md 9"),
-    error(
-        "RA003", "loss-not-counted",
-        "Messages were lost and raims counts nothing.",
-        "A new frame begins with its first message, and its chain number is not the last number "
-        "seen; proven by "
-        "packets that were given up or by bytes, never by a notice, as none is sent.",
-        "Do not rely on show loss; lower and upper bound are told.",
-        "raims.md 9, note on row 11"),
-    error(
-        "RA004", "glsno-gap",
-        "Numbers per publisher and path are missing; raims never counts such a loss.",
-        "On a PGM segment every message of a publisher and path passes, so numbers behind a packet "
-        "that was given up are lost. Without a missing packet they were never sent here.",
-        "Use a numeric service prefix where loss must be noticed.",
-        "raims.md 7.3"),
-    warning(
-        "RA005", "false-loss",
-        "raims counts a loss that was none: a late copy of a message set its number back.",
-        "A late copy from an older frame is counted as a loss, or sets the number back so that the "
-        "next message is. Proven by "
-        "the daemon's own notice; else it rests on when its window rotates, which parameters say. "
-        "Where all that it told the publisher is captured and holds no notice, it counted none.",
-        "Remove the path that delivers late copies; the messages were delivered twice.",
-        "raims.md 9, note on rows 13 and 14"),
-    info(
-        "RA007", "numbering-restarted",
-        "A stream began anew without a chain number: the publisher had forgotten the subject.",
-        "A new frame begins with its first message and has no chain number. Whether anything was "
-        "lost only PGM sqns can tell.",
-        "Nothing, if a new start is no harm to the subscribers. A larger pub-window-size lets the "
-        "publisher remember more subjects.",
-        "raims.md 9, note on row 11"),
-    info(
-        "RA008", "repeated",
-        "Messages came again and were dropped.",
-        "A number at or below the last one of its frame, a message older than the subscription "
-        "window (sub_window_size, sub_window_count, sub_window_time_ms), or a number per "
-        "publisher and path that came before.",
-        "Look for a redundant path that carries the messages twice.",
-        "raims.md 9, 10.1"),
-)  # fmt: skip
 
 
 def findings(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:
