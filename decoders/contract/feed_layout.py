@@ -422,7 +422,7 @@ class Feed:
         datagrams tells them. Of several units in one datagram some may be single ones of their
         stream: there all streams of a place are in step, or none."""
         told_by_content = self.is_anywhere and bool(self.require or self.recognise)
-        return told_by_content and not self.lines and not (self.repeat and self.timestamp)
+        return told_by_content and not self.lines
 
     @property
     def told_apart_by(self) -> float:

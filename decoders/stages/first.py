@@ -204,7 +204,7 @@ class _Streams:
     def finish(self) -> Iterator[pa.RecordBatch]:
         if self._assembler is None and self._sniffer is None:
             return
-        followed, refused = self._look.finish()
+        followed, refused = self._look.finish(whole=self._sniffer is None)
         if self._sniffer is not None:
             self._sniffer.refused(refused)
         yield from self._follow(followed)

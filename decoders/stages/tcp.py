@@ -31,7 +31,14 @@ from seqaudit.decoders.network.account import Account, Accounts
 from seqaudit.decoders.network.packets import Outcome
 from seqaudit.decoders.tcp.connection import COUNTERS, Flow
 from seqaudit.decoders.tcp.direction import DECODED, UNDECODABLE, Hole, Taken
-from seqaudit.decoders.tcp.flows import NOBODY, OURS, UNDECIDED, FlowTable, Tracked
+from seqaudit.decoders.tcp.flows import (
+    MIDDLE_BYTES,
+    NOBODY,
+    OURS,
+    UNDECIDED,
+    FlowTable,
+    Tracked,
+)
 from seqaudit.decoders.tcp.framing import StreamDecoder, StreamFrames, StreamSystem
 from seqaudit.decoders.tcp.runs import FEW, Runs
 from seqaudit.decoders.tcp.segments import (
@@ -158,12 +165,12 @@ class Sniffer:
             self._withhold(next(iter(self._held)))
 
     def finish(self) -> list[Segments]:
-        """The piece ends: what is likely, or has no payload yet, is shipped."""
+        """The piece ends: what is likely, or has too little payload to tell, is shipped."""
         for key in list(self._held):
             tracked = self._table.flows[key]
             if self._ended(key, tracked):
                 continue
-            if tracked.state == UNDECIDED and not tracked.kept:
+            if tracked.state == UNDECIDED and tracked.pending < MIDDLE_BYTES:
                 self._ship(key, proven=False)
             else:
                 self._withhold(key)

@@ -32,7 +32,7 @@ from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.network.packets import Packets
 from seqaudit.decoders.tcp.connection import SILENT_NS
-from seqaudit.decoders.tcp.flows import UNDECIDED_BYTES, Placed
+from seqaudit.decoders.tcp.flows import MIDDLE_BYTES, UNDECIDED_BYTES, Placed
 from seqaudit.decoders.tcp.framing import Heads, StreamSystem, Verdict, choose
 from seqaudit.decoders.tcp.runs import NEVER, NONE, Links
 from seqaudit.decoders.tcp.segments import (
@@ -136,9 +136,14 @@ class FirstLook:
         out, others = self._divided(segments, ends, held, fates, refused, waiting)
         return out, [*map(segments.keys.__getitem__, fates.numbers[refused].tolist()), *others]
 
-    def finish(self) -> tuple[list[Segments], list[Key]]:
-        """No more segments: those that go on, and connections that are refused."""
-        out, refused = self._settle(*self._middle.finish(), self._finder.keys)
+    def finish(self, *, whole: bool) -> tuple[list[Segments], list[Key]]:
+        """No more segments: those that go on, and connections that are refused.
+
+        Args:
+            whole: there is no other piece of the capture, in which more may come.
+        """
+        found = self._middle.finish(0 if whole else MIDDLE_BYTES)
+        out, refused = self._settle(*found, self._finder.keys)
         return [*out, *self.renumbered()], refused
 
     def renumbered(self) -> list[Segments]:
@@ -373,9 +378,12 @@ class _Middle:
             leaving, refused = np.union1d(leaving, ours), np.union1d(refused, others)
         return np.union1d(leaving, numbers[odd]), refused
 
-    def finish(self) -> tuple[Int64s, Int64s]:
-        """As ``feed``, of all."""
-        return self._judged(np.flatnonzero(self._bytes), final=True)
+    def finish(self, few: int) -> tuple[Int64s, Int64s]:
+        """As ``feed``, of all; those of fewer bytes are followed."""
+        numbers = np.flatnonzero(self._bytes)
+        enough = self._bytes[numbers] >= few
+        leaving, refused = self._judged(numbers[enough], final=True)
+        return np.union1d(leaving, numbers[~enough]), refused
 
     def taken(self, numbers: Int64s) -> list[_Held]:
         """The segments of some connections, which are not kept any more."""

@@ -13,7 +13,6 @@ from typing import Final
 
 from tests.degraded.captures import SECOND_NS, Capture, Pcap, Record
 from tests.hostile.packets import (
-    TCP,
     Field,
     in_udp_tunnel,
     payload_end,
@@ -273,17 +272,15 @@ def mutant(name: str, rng: random.Random, capture: Capture, setting: Setting) ->
     for way in ways:
         WAYS[way][1](rng, records, setting)
     data, places = _file(rng, capture, records)
-    cuts = tuple(places[at] for at in _in_order(records, setting) if at < len(places))
+    cuts = tuple(places[at] for at in _in_order(records) if at < len(places))
     if rng.random() < 0.125:
         data, how = _spoiled_file(rng, data, places)
         return Mutant(name, data, (*ways, how), None, ())
     return Mutant(name, data, tuple(ways), len(records), cuts)
 
 
-def _in_order(records: list[Record], setting: Setting) -> list[int]:
+def _in_order(records: list[Record]) -> list[int]:
     """Records before which none is later than any from them on, but the first."""
-    if any(shape(setting.link(record), record.data).protocol == TCP for record in records):
-        return []
     times = [record.at_ns for record in records]
     return [at for at in range(1, len(times)) if max(times[:at]) <= min(times[at:])]
 
