@@ -100,7 +100,7 @@ def vantages_of_link(
         found[number] = Vantage(
             "member", at, "inferred",
             f"of {shared} packets that captures of {x} and {y} share, those of {at} are "
-            f"{_shown(later)} earlier here, and those to it later",
+            f"{later / 1e6:.3f} ms earlier here, and those to it later",
         )  # fmt: skip
     return found if len(numbers) > 1 else {}
 
@@ -127,7 +127,3 @@ def _alone(packets: Sequence[Seen]) -> dict[tuple[str, bytes], Seen]:
     return {
         (seen.source, seen.print): seen for seen in packets if times[seen.source, seen.print] == 1
     }
-
-
-def _shown(span_ns: int) -> str:
-    return f"{span_ns / 1e6:.3f} ms"

@@ -8,8 +8,9 @@ problem of its capture; the others are planned.
 import contextlib
 import io
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
@@ -417,37 +418,28 @@ def _with_next(pieces: Sequence[Piece]) -> Iterator[Piece]:
 
 def _ends(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     """The last bytes of the files before one, which its datagrams are compared with."""
-    ends: list[Piece] = []
-    rest = PRIMED_BYTES
-    for piece in reversed(pieces):
-        if piece.start > 0:
-            continue  # the first piece of the same file stands for it
-        if rest <= 0 or piece.compression or piece.size_bytes < 0 or len(ends) == PRIMED_FILES:
-            break
-        begin = max(0, piece.size_bytes - rest)
-        rest -= piece.size_bytes - begin
-        proven = begin == 0
-        ends.append(
-            replace(
-                piece, start=begin, stop=piece.size_bytes, proven=proven, whole=False, before=()
-            )
-        )
+    ends = [
+        replace(p, start=p.size_bytes - size, stop=p.size_bytes, proven=size == p.size_bytes,
+                whole=False, before=())
+        for p, size in _nearest(reversed(pieces))
+    ]  # fmt: skip
     return tuple(reversed(ends))
 
 
 def _begins(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     """The first bytes of the files behind one, of which records may belong into it."""
-    begins: list[Piece] = []
+    return tuple(replace(p, stop=size, whole=False, before=()) for p, size in _nearest(pieces))
+
+
+def _nearest(pieces: Iterable[Piece]) -> Iterator[tuple[Piece, int]]:
+    """The first pieces of files, the nearest file first, and how many bytes of each are read."""
     rest = PRIMED_BYTES
-    for piece in pieces:
-        if piece.start > 0:
-            continue
-        if rest <= 0 or piece.compression or piece.size_bytes < 0 or len(begins) == PRIMED_FILES:
-            break
-        stop = min(piece.size_bytes, rest)
-        rest -= stop
-        begins.append(replace(piece, stop=stop, whole=False, before=()))
-    return tuple(begins)
+    firsts = (piece for piece in pieces if piece.start == 0)  # each stands for its file
+    for piece in islice(firsts, PRIMED_FILES):
+        if rest <= 0 or piece.compression or piece.size_bytes < 0:
+            return
+        yield piece, min(piece.size_bytes, rest)
+        rest -= piece.size_bytes
 
 
 def stored_bytes(piece: Piece) -> int:

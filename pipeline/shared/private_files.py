@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -44,25 +45,24 @@ def make_folder() -> Held:
     Raises:
         OSError: there is no folder for temporary files, or no room in it.
     """
-    _sweep()
-    while True:
-        path = Path(tempfile.mkdtemp(prefix=FOLDER))
-        held = _hold(path)
-        if held is not None:
-            return held
+    return _made(lambda: tempfile.mkdtemp(prefix=FOLDER))
 
 
 def make_file() -> Held:
-    """A private empty file.
+    """A private empty file; raises as ``make_folder``."""
 
-    Raises:
-        OSError: there is no folder for temporary files, or no room in it.
-    """
-    _sweep()
-    while True:
+    def make() -> str:
         descriptor, name = tempfile.mkstemp(prefix=FILE)
         os.close(descriptor)
-        held = _hold(Path(name))
+        return name
+
+    return _made(make)
+
+
+def _made(make: Callable[[], str]) -> Held:
+    _sweep()
+    while True:
+        held = _hold(Path(make()))
         if held is not None:
             return held
 

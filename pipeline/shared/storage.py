@@ -36,7 +36,8 @@ def storage_of(
     Args:
         given: settings of Spark from ``--spark-conf``.
     """
-    found = {key: value for key, value in _core_site(environment) if key.startswith(_OURS)}
+    site = Path(environment.get("HADOOP_CONF_DIR") or os.devnull, "core-site.xml")
+    found = {key: value for key, value in properties(site) if key.startswith(_OURS)}
     found |= {key: environment[name] for name, key in _AWS if environment.get(name)}
     for key, value in (*spark_defaults(environment), *given):
         if key.startswith(_HADOOP + _OURS):
@@ -55,12 +56,6 @@ def spark_defaults(environment: Mapping[str, str] = os.environ) -> Iterator[tupl
         for line in Path(folder, "spark-defaults.conf").read_text(encoding="utf-8").splitlines():
             if found := re.fullmatch(r"\s*([^\s#!=:]+)\s*[=:\s]\s*(.*?)\s*", line):
                 yield found[1], found[2]
-
-
-def _core_site(environment: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Hadoop's own file."""
-    folder = environment.get("HADOOP_CONF_DIR")
-    return properties(Path(folder, "core-site.xml")) if folder else []
 
 
 def properties(path: Path) -> list[tuple[str, str]]:

@@ -77,6 +77,11 @@ VERSION_SECONDS: Final = 20.0
 #: So many files Spark may want to have open.
 ENOUGH_FILES: Final = 1024
 
+#: Lines of a log: of a stack, and those of its own start.
+_SAYS_NOTHING: Final = re.compile(
+    r"at |\S+ \S+ (?:INFO|WARN) |(?:Using Spark's|Setting) default log"
+)
+
 #: A JVM that was told to end gets this long to remove its own folders before it is killed.
 LINGER_SECONDS: Final = 3.0
 
@@ -263,7 +268,7 @@ def log_tail(log: Path, lines: int = 3) -> str:
     except OSError:
         return ""
     told = [line.strip() for line in text.splitlines() if line.strip()]
-    useful = [line for line in told if not line.startswith("at ")]
+    useful = [line for line in told if not _SAYS_NOTHING.match(line)]
     return " | ".join(useful[-lines:])
 
 
