@@ -38,6 +38,9 @@ ORDER: Final = ("capture", "frame", "index", "kind", "wire_kind", "source", "det
 GATHER_ROWS: Final = 10_000
 GATHER_BYTES: Final = 8 << 20
 
+#: Captures of which one task hands over the results: 10 MB and more.
+CAPTURES_AT_ONCE: Final = 400
+
 _DDL: Final = {
     pa.int64(): "bigint",
     pa.int16(): "smallint",
@@ -132,11 +135,17 @@ def events(
 def results(
     rows: "DataFrame", settings: ReplaySettings, lanes: int, counted: bool = False
 ) -> "DataFrame":
-    """Stage three: one conversation after the other, each in the order of its captures."""
+    """Stage three: one conversation after the other, each in the order of its captures.
+
+    Of many captures results are shared out anew: an executor holds what a task hands over whole,
+    and one conversation may be in all captures.
+    """
     together = rows.repartition(lanes, "conversation")
-    return together.sortWithinPartitions("conversation", *ORDER).mapInArrow(
+    told = together.sortWithinPartitions("conversation", *ORDER).mapInArrow(
         partial(replay_stage, settings, counted), ddl(RESULTS)
     )
+    parts = len(settings.captures) // CAPTURES_AT_ONCE
+    return told.repartition(parts, "capture") if parts > 1 else told
 
 
 def collected(rows: "DataFrame") -> pa.Table:

@@ -18,7 +18,7 @@ from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.planning import UnusableError
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.shared import events_file
+from seqaudit.pipeline.shared import events_file, job
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.progress import StoppedError
@@ -105,6 +105,14 @@ def test_where_spark_cuts_and_how_many_lanes_it_has_changes_nothing(
     cuts = {given.path: [2_000, 9_999, 10_000, 20_001] for given in captures}
     cut = Options(engine="spark", place=spark.place, cuts=cuts, lanes=3, target_bytes=8_000)
     assert to_json(audit(captures, cut)) == to_json(audit(captures, DIRECT))
+
+
+def test_results_of_many_captures_that_are_shared_out_anew_are_the_same(
+    captures: list[CaptureInput], spark: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job, "CAPTURES_AT_ONCE", 1)
+    assert len(captures) > 1
+    assert to_json(audit(captures, spark)) == to_json(audit(captures, DIRECT))
 
 
 @pytest.mark.parametrize("every", [97, 1_000])
