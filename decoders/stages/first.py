@@ -103,12 +103,8 @@ def decode_piece(
             if packets.networked:
                 seen.note(packets, claimed, streams.rows, packets.record_column("at_ns"))
             segments = segment_batch(packets)
-            if segments is None:
-                continue
-            if assembler is None:
-                yield segments
-            else:
-                yield from assembler.feed(segments)
+            if segments is not None:
+                yield from [segments] if assembler is None else assembler.feed(segments)
     yield from dispatcher.finish()
     yield from carried.finish()
     if assembler is not None:

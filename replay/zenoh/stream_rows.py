@@ -113,7 +113,6 @@ def _that_passed(
     arrivals = source.arrivals + source.replies
     asked: Directions = {"sent": None, "arrived": None}
     asked[_SIDES[role]] = len(mine)
-    zid = source.source.partition("/")[0]
     return {
         "kind": "samples",
         "publisher": "ros" if source.source.endswith(ROS) else "advanced",
@@ -127,7 +126,7 @@ def _that_passed(
         "source": source.source,
         "key": source.key,
         "subscriber": None if subscriber is None else subscriber.subject,
-        "sender": zid,
+        "sender": source.source.partition("/")[0],
         "sender_endpoint": source.sender,
         "sender_node": engine.link.zid(source.sender),
         "receiver": engine.link.zid(source.receiver),
