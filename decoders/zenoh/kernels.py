@@ -436,6 +436,10 @@ def decode(d, c, n, begin, room, m):
                                 if mode & (KNOWN | PORT) == 0:
                                     status = WEAK
                                     doubt = 1
+                                    if m[RECORDS + (count - 1) * RECORD] == FRAGMENT:
+                                        if m[M_UNITS] | 12 != 12:  # but First and Drop has none
+                                            status = NOTHING
+                                            count = 0
                         elif strong == 0:
                             if status == TRUNCATED:
                                 if mode & PORT:

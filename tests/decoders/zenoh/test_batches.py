@@ -531,3 +531,11 @@ def test_the_datagram_decoder_leaves_what_others_claimed() -> None:
     rows = pa.Table.from_batches(ZenohDecoder(DecodeSettings()).decode(datagrams))
     assert rows["frame"].to_pylist() == [1, 1]
     assert datagrams.outcome.tolist() == [Outcome.DECODED, Outcome.DECODED]
+
+
+@pytest.mark.parametrize("header", [0xA6, 0xC6])
+def test_no_extensions_but_those_of_a_fragment_read_as_one(header: int) -> None:
+    dns = bytes([header, 5]) + bytes.fromhex("010000010000000000000161076578616d706c650000010001")
+    first = bytes([header, 5, 2]) + b"x" * 20
+    events = [BatchDecoder().decode(z.batches([payload]))[0] for payload in (dns, first)]
+    assert [any(batch.num_rows for batch in found) for found in events] == [False, True]
