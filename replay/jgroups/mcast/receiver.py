@@ -139,6 +139,7 @@ class ReceiverModel(Judged):
         self._highest_at: Mark | None = None
         self._highest_first: Mark | None = None  # the first that named it
         self._life = life
+        self._asks_from = (low, began)  # where its requests begin, and since when
         self._told: deque[int] = deque(maxlen=LAST_TOLD)  # by HIGHEST_SEQNO
         self._floor = None if based is None else low  # it begins no later; null: nothing tells yet
         self._spoken_at = based  # when this member said something of it last
@@ -230,6 +231,8 @@ class ReceiverModel(Judged):
             return  # T4: it had become empty
         same = self._shows(ranges[0][0] - 1, mark)
         self._may_be_skipped.remove(ranges[0][0], self.tracker.known_stop)  # its window lacks this
+        if ranges[0][0] != self._asks_from[0]:
+            self._asks_from = (ranges[0][0], mark)
         for_highest = event.count == 1 and ranges[0][0] == self.highest_told
         self.tracker.reveal(ranges[-1][1], mark, BY_REQUEST)
         at_tick = self._at_a_tick(ranges)
@@ -275,7 +278,7 @@ class ReceiverModel(Judged):
         The same level again (R12, D5) says nothing new.
         """
         self._see_time(mark)
-        same = self._shows(seqno, mark)
+        same = self._shows(seqno, mark) and not self._asked_long(mark)
         if seqno <= self.own_level:
             return
         self.own_level, self._level_at, self._id_at_level = seqno, mark, self._last_id
@@ -290,6 +293,14 @@ class ReceiverModel(Judged):
         if skipped is not None:
             self._hand_on(skipped, mark)
         self._unacked = mark if self.window.low > seqno else None
+
+    def _asked_long(self, mark: Mark) -> bool:
+        """It has asked in vain for so long that a merge may have come instead: one way is cut, and
+        the window was never removed."""
+        seqno, since = self._asks_from
+        return mark.at_ns - since.at_ns > self._merge_ns and bool(
+            self.tracker.open_within(seqno, seqno + 1)
+        )
 
     def _shows(self, level: int, mark: Mark) -> bool:
         """This member says something of its window: is it the one that it spoke of before? A merge

@@ -24,6 +24,7 @@ class NaiveReceiver:
         self.oob_delivered: set[int] = set()
         self.came_ms: dict[int, int] = {}  # when a copy came last
         self.acked = low
+        self.asks_from = (low, 0)  # where its requests begin, and since when
         self.asked_had: set[int] = set()  # asked for though they had come
         self.delivered: list[int] = []
         self.copies = 0
@@ -133,6 +134,8 @@ class NaiveReceiver:
         first = min(wanted, default=0)
         below = first < max(self.arrived, default=0) and first not in self.told[-16:]
         same = not wanted or self.speaks(now_ms)
+        if wanted and first != self.asks_from[0]:
+            self.asks_from = (first, now_ms)
         if wanted:  # what it lacks and what is behind it is of its window
             self.doubtful = {seqno for seqno in self.doubtful if seqno < first}
         self.exists(max(wanted, default=0), now_ms)
@@ -156,7 +159,9 @@ class NaiveReceiver:
         self.own.append(len(self.times) - 1)
         self.acked = max(self.acked, seqno)
         self.asked_had -= set(range(seqno + 1))
-        self.had(range(self.start + 1, seqno + 1), set(), same=self.speaks(now_ms), above=seqno)
+        from_, since_ms = self.asks_from
+        same = self.speaks(now_ms) and not (from_ in self.missing and now_ms - since_ms > 2_000)
+        self.had(range(self.start + 1, seqno + 1), set(), same=same, above=seqno)
         for stale in range(self.known + 1, seqno + 1):
             self.known = stale
         self.deliver()

@@ -268,6 +268,17 @@ def test_what_a_merge_may_have_skipped_stays_in_doubt_until_it_is_asked_for() ->
 
 
 @pytest.mark.rule("R19")
+def test_what_was_asked_for_in_vain_for_long_a_merge_may_have_skipped() -> None:
+    asked = (500, xmit_req(3, of=C)) * 6
+    told = heard(
+        "B", JOINED, msg(1, 2, by=C), ack(2, of=C), msg(5, by=C), *asked, 300, ack(9, of=C)
+    )
+    assert [found for found in told.findings() if found[1] == "proven"] == []
+    soon = heard("B", JOINED, msg(1, 2, by=C), ack(2, of=C), msg(5, by=C), *asked[:4], ack(9, of=C))
+    assert ("MC001", "proven", [[3, 3]]) in soon.findings()
+
+
+@pytest.mark.rule("R19")
 def test_how_soon_a_merge_may_come_is_what_merge3_is_set_to() -> None:
     story = (JOINED, msg(1, 2, by=C), ack(2, of=C), msg(9, by=C), 1500, ack(9, of=C))
     assert ("CP007", "proven", [[3, 8]]) in heard("B", *story).findings()
