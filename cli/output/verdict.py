@@ -1,7 +1,7 @@
 """The verdict: a report in one or two lines, which stay on the screen whatever is above them."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.cli.output.outcomes import SEVERITIES
 from seqaudit.cli.output.times import duration
@@ -10,9 +10,6 @@ from seqaudit.replay.contract.report_rows import Report, StreamRow
 #: What the numbers of a stream count, where it is not messages: links that carry messages of
 #: others have losses of their own.
 UNITS: Final = {"pgm": "packet", "zenoh-hop": "transport frame", "feed": "number"}
-
-#: The rule that says so of numbers which are among the lost of their stream.
-OPEN_AT_END: Final = "FD017"
 
 
 def verdict(report: Report) -> list[str]:
@@ -60,20 +57,11 @@ def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
         counts = by_unit.setdefault(UNITS["feed"], [0, 0])
         counts[0] += pair["recovered"] + pair["lost_on_both"]
         counts[1] += pair["lost_on_both"]
-    early = _early(report, [*streams, *pairs])
-    if early:
-        for place in (0, 1):
-            by_unit[UNITS["feed"]][place] -= early
+    early = sum(row.get("open_at_end") or 0 for row in [*streams, *pairs])
     told = [_loss(unit, lost, gone, slowest.get(unit)) for unit, (lost, gone) in by_unit.items()]
     if early:
         told.append(f"{plural(early, UNITS['feed'])} missing at the end, too early to call lost")
     return told
-
-
-def _early(report: Report, rows: Sequence[Any]) -> int:
-    """What of the numbers of feeds may still have come when the capture ended."""
-    told = {(f["capture"], f["stream"]) for f in report["findings"] if f.get("rule") == OPEN_AT_END}
-    return sum(row["open_at_end"] for row in rows if told and (row["capture"], row["id"]) in told)
 
 
 def _loss(unit: str, lost: int, gone: int, slowest: int | None) -> str:

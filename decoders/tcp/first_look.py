@@ -374,16 +374,16 @@ class _Middle:
         self._enough[numbers[full]] *= 2
         if sum(len(part.segments.data) for part in self._parts) > MIDDLE_TOTAL:
             eldest = distinct(self._parts[0].segments.flow)
-            ours, others = self._judged(np.setdiff1d(eldest, numbers[odd]), final=True)
-            leaving, refused = np.union1d(leaving, ours), np.union1d(refused, others)
-        return np.union1d(leaving, numbers[odd]), refused
+            ours, others = self._judged(eldest[~np.isin(eldest, numbers[odd])], final=True)
+            leaving, refused = _both(leaving, ours), _both(refused, others)
+        return _both(leaving, numbers[odd]), refused
 
     def finish(self, few: int) -> tuple[Int64s, Int64s]:
         """As ``feed``, of all; those of fewer bytes are followed."""
         numbers = np.flatnonzero(self._bytes)
         enough = self._bytes[numbers] >= few
         leaving, refused = self._judged(numbers[enough], final=True)
-        return np.union1d(leaving, numbers[~enough]), refused
+        return _both(leaving, numbers[~enough]), refused
 
     def taken(self, numbers: Int64s) -> list[_Held]:
         """The segments of some connections, which are not kept any more."""
@@ -437,6 +437,11 @@ class _Middle:
 
 
 _NONE: Final = np.zeros(0, np.int64)
+
+
+def _both(some: Int64s, more: Int64s) -> Int64s:
+    """The numbers in either, in order."""
+    return distinct(np.concatenate((some, more)))
 
 
 def _sides(segments: Segments) -> Int64s:

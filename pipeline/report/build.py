@@ -38,6 +38,7 @@ from seqaudit.replay.captures.borders import Borders
 from seqaudit.replay.contract import results as rows_of
 from seqaudit.replay.contract.engine import Compared, Replayed
 from seqaudit.replay.contract.finding import PlacedFinding
+from seqaudit.replay.contract.open_end import settled, settled_gap
 from seqaudit.replay.contract.report_rows import (
     BothEndsRow,
     ConnectionRow,
@@ -184,12 +185,16 @@ class _Sections:
             deque(self._noted, maxlen=0)
             others = self._together.figures(self._rows.of)
             rows = self._rows.of(rows_of.STREAM)
+        ends = self._accounts.extents
         resolved = self.losses.each(
             self.wall.rows(
                 "a stream",
                 lambda row: self._frames.resolved(
                     _stream(
-                        row, self.called, others.get((row["capture"], row["stream"] or ""), {})
+                        row,
+                        self.called,
+                        others.get((row["capture"], row["stream"] or ""), {}),
+                        ends[row["capture"]][1],
                     ),
                     row["capture"],
                 ),
@@ -206,7 +211,7 @@ class _Sections:
         """Tables of systems, by system and name, with names beside identities."""
         tables: dict[str, dict[str, list[Row] | Section[Row]]] = {}
         for row in self._rows.of(rows_of.TABLE):
-            detail = dict(row["detail"])
+            detail = dict(settled(row["detail"], self._accounts.extents[row["capture"]][1]))
             name = detail.pop("table")
             for key in _IDENTITIES:
                 if detail.get(key) is not None:
@@ -273,14 +278,15 @@ class _Sections:
         told = (
             self._frames.resolved(
                 with_story(
-                    together.restated_gap({**_place(row), **row["detail"]}),
+                    together.restated_gap({**_place(row), **settled_gap(row["detail"], end)}),
                     worth.get(row["capture"]),
                     called,
-                    ends[row["capture"]][1],
+                    end,
                 ),
                 row["capture"],
             )
             for row in self._rows.of(rows_of.GAP, "capture", "stream", exact=False)
+            for _, end in [ends[row["capture"]]]
         )
         for _, same in groupby(told, key=lambda gap: (gap["capture"], gap["stream"] or "")):
             gaps = list(same)
@@ -380,11 +386,14 @@ def _named(
 
 
 def _stream(
-    row: ResultRow[StreamFigures], called: Names, others: Mapping[str, object]
+    row: ResultRow[StreamFigures],
+    called: Names,
+    others: Mapping[str, object],
+    end_ns: int | None,
 ) -> StreamRow:
     own = row["detail"]
     place = _named(row, own["sender"], own["receiver"], called)
-    return cast(StreamRow, {**own, **place, **others})
+    return cast(StreamRow, {**settled(own, end_ns), **place, **others})
 
 
 def _connection(

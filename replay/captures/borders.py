@@ -20,7 +20,7 @@ FEW: Final = 5
 #: Messages that end what they are part of.
 ENDS: Final = frozenset({"CLOSE", "BYE", "END"})
 #: What streams say of messages that were missing to the end.
-_MISSING: Final = ("open", "unrecovered", "no_longer_asked_for", "not_asked_for")
+_MISSING: Final = ("open", "open_at_end", "unrecovered", "no_longer_asked_for", "not_asked_for")
 
 
 @dataclass(slots=True)

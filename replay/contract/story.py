@@ -68,6 +68,7 @@ _AT_RECEIVER: Final[Mapping[str, tuple[Where, str]]] = {
     Outcome.REORDERED: _LATE,
     Outcome.EITHER: (Where.UNTOLD, "what came is a repair or the late original"),
     Outcome.GONE: (Where.UNTOLD, "it was still missing at the end, and may have been on its way"),
+    Outcome.CUT_OFF: (Where.UNTOLD, "the capture ended too early to tell whether it came"),
     Outcome.UNCAPTURED: (
         Where.HERE,
         "the receiver shows that it has it, and did not ask for it: the capture missed it",

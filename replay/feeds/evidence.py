@@ -1,6 +1,6 @@
 """What the findings of a feed show: frames, and what is missing there."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from seqaudit.replay.contract.reporter import are
 from seqaudit.replay.feeds.holes import Hole
@@ -14,6 +14,20 @@ def hole_shown(hole: Hole) -> tuple[Mark, str]:
     last = hole.stop - 1
     span = f"{hole.first}" if hole.first == last else f"{hole.first}-{last}"
     return hole.revealed(), f"shows that {are(span)} missing"
+
+
+def holes_of(holes: Iterable[Hole]) -> RangeSet:
+    """What is missing there."""
+    return RangeSet((hole.first, hole.stop) for hole in holes)
+
+
+def open_until_ns(holes: Sequence[Hole], late_ns: int) -> int | None:
+    """When what is missing at the end of a conversation counts as lost; null: nothing is.
+
+    Args:
+        late_ns: so late it may come, and be no repair.
+    """
+    return max(hole.revealed_ns for hole in holes) + late_ns if holes else None
 
 
 def gaps_ended(gaps: Iterable[Gap], outcome: Outcome) -> Iterator[tuple[Mark, str]]:

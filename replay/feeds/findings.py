@@ -15,7 +15,9 @@ from seqaudit.replay.feeds.evidence import (
     gaps_ended,
     gaps_missing,
     hole_shown,
+    holes_of,
     lost_of_line,
+    open_until_ns,
 )
 from seqaudit.replay.feeds.lines import LINES, LinePair
 from seqaudit.replay.feeds.notes import Noted, Outage, Pause
@@ -27,7 +29,7 @@ from seqaudit.replay.feeds.summaries import pair_summary, summary
 from seqaudit.replay.sequence.durations import shown as time_shown
 from seqaudit.replay.sequence.durations import slowest
 from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome, Part
-from seqaudit.replay.sequence.ranges import Range, RangeSet
+from seqaudit.replay.sequence.ranges import Range
 
 SYSTEM: Final = "feed"
 #: Ranges listed in one finding; the counts are complete.
@@ -111,8 +113,10 @@ class FeedReporter(Reporter[Subject]):
             about = _Subject(stream)
             requests = self.engine.requests.get(stream.key)
             yield self.row(STREAM, summary(self.engine, stream, requests), about)
+            open_ = holes_of(stream.open_at_end)
+            until = open_until_ns(stream.open_at_end, stream.settings.late_ns)
             for _, gap in sorted(stream.gaps.items()):
-                for text in gap.texts():
+                for text in gap.texts(until if gap.first in open_ else None):
                     yield Result(
                         self.capture, GAP, self.conversation, SYSTEM, {}, stream.key,
                         *gap.revealed, text=text,
@@ -246,7 +250,7 @@ class FeedReporter(Reporter[Subject]):
             evidence=gaps_ended(stream.gaps.values(), Outcome.RECOVERED),
         )  # fmt: skip
         lost = stream.counts[Outcome.UNRECOVERED] - stream.open_count
-        open_ = RangeSet((hole.first, hole.stop) for hole in stream.open_at_end)
+        open_ = holes_of(stream.open_at_end)
         ranges = [
             part for a, b in stream.unrecovered for part in open_.missing(a, b)
         ]  # fmt: skip
@@ -255,7 +259,7 @@ class FeedReporter(Reporter[Subject]):
             yield self._never_came(about, lost, ranges, missing)
         if stream.open_at_end:
             holes = stream.open_at_end
-            until = max(hole.revealed_ns for hole in holes) + stream.settings.late_ns
+            until = open_until_ns(holes, stream.settings.late_ns) or 0
             evidence = [hole_shown(hole) for hole in holes]
             yield self.make(
                 about, "FD017", Certainty.UNDECIDABLE,
@@ -438,11 +442,13 @@ class FeedReporter(Reporter[Subject]):
         about = _Pair(pair)
         requests = self.engine.requests.get(pair.key)
         yield self.row(TABLE, pair_summary(self.engine, pair, requests))
-        for hole in (*pair.lost_holes, *pair.young):
+        until = open_until_ns(pair.young, self.engine.settings.late_ns)
+        holes = [(hole, None) for hole in pair.lost_holes] + [(hole, until) for hole in pair.young]
+        for hole, open_until in holes:
             gap = Gap(hole.first, hole.stop, hole.before(), hole.revealed(), BY[hole.by], None, 0)
             part = gap.parts.setdefault(Outcome.UNRECOVERED, Part())
             part.ranges.add(hole.first, hole.stop)
-            for row in gap.rows():
+            for row in gap.rows(open_until):
                 yield self.row(GAP, row, about)
         for finding in self._pair_findings(pair, about, requests):
             yield self.finding(finding, about)
@@ -466,7 +472,7 @@ class FeedReporter(Reporter[Subject]):
                 facts={"count": pair.lost},
             )  # fmt: skip
         if pair.young:
-            until = max(h.revealed_ns for h in pair.young) + self.engine.settings.late_ns
+            until = open_until_ns(pair.young, self.engine.settings.late_ns) or 0
             ranges = [(hole.first, hole.stop) for hole in pair.young][:MAX_SEQNOS]
             evidence = [hole_shown(hole) for hole in pair.young[:MAX_EVIDENCE]]
             for rule, sure, text, holds in (

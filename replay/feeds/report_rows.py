@@ -14,6 +14,10 @@ from seqaudit.replay.contract.report_rows import (
 )
 from seqaudit.replay.sequence.durations import Percentiles
 
+OpenUntil = Annotated[
+    int | None, "a capture that ends then or later tells that they are lost; null: none is open"
+]
+
 
 class AskedRow(TypedDict):
     """What one source asked for."""
@@ -39,7 +43,11 @@ class FeedStreamRow(StreamFigures):
     reordered: int
     recovered_or_late: int
     unrecovered_seqnos: Ranges
-    open_at_end: Annotated[int, "missing ones that could still have come when the capture ended"]
+    open_at_end: Annotated[
+        int, "missing ones, of which it is too early to say that they are lost; not among lost"
+    ]
+    open_at_end_seqnos: Ranges
+    open_until_ns: OpenUntil
     reorder_depth: Annotated[int, "by how many later ones an overtaken message was passed, at most"]
     late_ns: Annotated[Percentiles, "how late what was not lost came"]
     recovery_ns: Annotated[Percentiles, "from the gap to its repair"]
@@ -84,7 +92,11 @@ class PairRow(TypedDict):
     compared: int
     lost_on_both: int
     lost_on_both_seqnos: Ranges
-    open_at_end: Annotated[int, "of these, what could still have come when the capture ended"]
+    open_at_end: Annotated[
+        int, "missing on both, of which it is too early to say that they are lost; not among these"
+    ]
+    open_at_end_seqnos: Ranges
+    open_until_ns: OpenUntil
     recovered: int
     repairs_needless: int
     requests: int

@@ -4,12 +4,13 @@ from typing import Final
 
 from seqaudit.replay.contract.report_rows import directed
 from seqaudit.replay.feeds.engine import FeedEngine
+from seqaudit.replay.feeds.evidence import holes_of, open_until_ns
 from seqaudit.replay.feeds.lines import LINES, LinePair
 from seqaudit.replay.feeds.report_rows import FeedStreamRow, LineRow, PairRow
 from seqaudit.replay.feeds.requests import Requests
 from seqaudit.replay.feeds.stream import FeedStream
 from seqaudit.replay.sequence.gaps import Outcome
-from seqaudit.replay.sequence.ranges import inclusive
+from seqaudit.replay.sequence.ranges import RangeSet, inclusive
 
 #: Of streams that nobody asks for anything.
 _NO_REQUESTS: Final = Requests()
@@ -52,6 +53,8 @@ def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -
         "unrecovered_seqnos": inclusive(stream.unrecovered),
         "lost": recovered + lost,
         "open_at_end": stream.open_count,
+        "open_at_end_seqnos": inclusive(holes_of(stream.open_at_end)),
+        "open_until_ns": open_until_ns(stream.open_at_end, stream.settings.late_ns),
         "reorder_depth": stream.deepest,
         "late_ns": stream.late.percentiles(),
         "recovery_ns": stream.recovery.percentiles(),
@@ -90,8 +93,10 @@ def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) 
         "messages": pair.messages,
         "compared": pair.compared,
         "lost_on_both": pair.lost + pair.young_count,
-        "lost_on_both_seqnos": inclusive(pair.lost_ranges),
+        "lost_on_both_seqnos": inclusive(RangeSet((*pair.lost_ranges, *holes_of(pair.young)))),
         "open_at_end": pair.young_count,
+        "open_at_end_seqnos": inclusive(holes_of(pair.young)),
+        "open_until_ns": open_until_ns(pair.young, engine.settings.late_ns),
         "recovered": pair.recovered.count,
         "repairs_needless": pair.needless,
         "requests": 0 if requests is None else requests.requests,

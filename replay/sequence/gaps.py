@@ -106,6 +106,7 @@ class GapFigures(TypedDict):
     repaired_after_ns: int | None
     delivered_frame: int | None
     delivered_after_ns: int | None
+    open_until_ns: NotRequired[int]  # a capture that ended before does not tell that it is lost
     heard: NotRequired[list[Step]]
     heard_more: NotRequired[int]
 
@@ -136,6 +137,7 @@ class Outcome(StrEnum):
     EITHER = "recovered or late"  # a repair or a late original, which cannot be told
     UNRECOVERED = "unrecovered"  # never came
     GONE = "open at the member's end"  # this member died or left while it was missing
+    CUT_OFF = "open at the capture's end"  # missing, and too early to call it lost
     UNCAPTURED = "not captured"  # the receiver says it has them: the capture missed them
     UNASKED = "not asked for"  # never came, and the receiver asked for others only, or for nothing
     REPAIRED = "repaired, not captured"  # asked for, and had later: the capture missed the repair
@@ -216,8 +218,12 @@ class Gap:
             steps.append({"step": "first came", "frame": first.frame, "at_ns": first.at_ns})
         return steps
 
-    def rows(self) -> list[GapFigures]:
-        """The report's gap rows, one an outcome."""
+    def rows(self, open_until_ns: int | None = None) -> list[GapFigures]:
+        """The report's gap rows, one an outcome.
+
+        Args:
+            open_until_ns: what of it never came is lost if the capture ends then or later.
+        """
         found: list[GapFigures] = []
         for outcome, part in sorted(self.parts.items()):
             row: GapFigures = {
@@ -237,12 +243,14 @@ class Gap:
                 "delivered_frame": part.delivered.frame if part.delivered else None,
                 "delivered_after_ns": between(self.revealed, part.delivered),
             }
+            if open_until_ns is not None and outcome is Outcome.UNRECOVERED:
+                row["open_until_ns"] = open_until_ns
             if steps := self.heard(part):
                 row["heard"], row["heard_more"] = steps, self.asks_more
             found.append(row)
         return found
 
-    def texts(self) -> list[str]:
+    def texts(self, open_until_ns: int | None = None) -> list[str]:
         """The same rows as ``results.compact`` writes them: a feed may have a thousand a stream."""
         return [
             f'{{"count":{part.ranges.total()},'
@@ -250,6 +258,7 @@ class Gap:
             f'"delivered_frame":{_frame(part.delivered)},'
             f"{self._json_heard(part)}"
             f'"lost_after_frame":{_frame(self.before)},'
+            f"{_json_until(outcome, open_until_ns)}"
             f'"outcome":"{outcome}",'
             f'"repaired_after_ns":{_json(between(self.requested or self.revealed, part.last))},'
             f'"repaired_frame":{_frame(part.last)},'
@@ -272,6 +281,12 @@ class Gap:
             return ""
         told = json.dumps(steps, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return f'"heard":{told},"heard_more":{self.asks_more},'
+
+
+def _json_until(outcome: Outcome, open_until_ns: int | None) -> str:
+    if open_until_ns is None or outcome is not Outcome.UNRECOVERED:
+        return ""
+    return f'"open_until_ns":{open_until_ns},'
 
 
 def _json(value: int | None) -> str:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from seqaudit.replay.sequence.ranges import RangeSet
 from tests.bench.generate import digest, gaps_digest
 
 #: Figure of the truth: where the report has it.
@@ -51,7 +52,9 @@ def differences(truth: Mapping[str, Any], report: Mapping[str, Any]) -> list[str
             continue
         figures = {name: stream[field] for name, field in FIGURES.items()}
         figures["requests"] = (stream["requests"] or {}).get("passed") or 0
-        ranges = [(first, last + 1) for first, last in stream["unrecovered_seqnos"]]
+        figures["lost"] += stream["open_at_end"]  # the truth knows what never came
+        never = (*stream["unrecovered_seqnos"], *stream["open_at_end_seqnos"])
+        ranges = list(RangeSet((first, last + 1) for first, last in never))
         if not stream["unlisted_gaps"]:
             figures |= {"lost_ranges": len(ranges), "lost_digest": digest(ranges)}
         figures["gaps_digest"] = gaps_digest(listed[stream["id"]])

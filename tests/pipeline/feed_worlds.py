@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from seqaudit.replay.sequence.gaps import Outcome
 from tests.decoders.network.builders import ethernet, fragments4, ipv4, ipv6, udp
 
 US: Final = 1_000
@@ -482,6 +483,7 @@ def differences(world: World, report: dict[str, Any]) -> list[str]:
             continue
         ours = {figure: stream[figure] for figure in book.figures if figure != "requests"}
         ours["requests"] = stream["requests"]["passed"]
+        ours["unrecovered"] += stream["open_at_end"]  # a world knows what never came
         truth = dict(book.figures)
         if world.v6:  # nothing tells a repeat of the network from one of the sender
             truth["network_duplicates"] = ours["network_duplicates"]
@@ -501,7 +503,8 @@ def _gap_differences(name: str, book: Book, report: dict[str, Any]) -> Iterator[
     told: dict[tuple[Any, ...], Any] = {}
     for gap in report["gaps"]:
         if gap["stream"] == name:
-            key = gap["revealed_frame"], gap["outcome"]
+            open_ = gap["outcome"] == Outcome.CUT_OFF
+            key = gap["revealed_frame"], "unrecovered" if open_ else gap["outcome"]
             told[key] = (
                 gap["count"], gap["lost_after_frame"], gap["revealed_by"], gap["requested_frame"],
                 gap["requests"], gap["revealed_at_ns"], gap["repaired_frame"],

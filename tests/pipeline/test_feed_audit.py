@@ -190,6 +190,32 @@ def test_unicast_answers_of_a_server_that_nobody_named_are_repairs(
     assert rules == ["FD001", "FD002", "FD016"]
 
 
+@pytest.mark.rule("FD017")
+@pytest.mark.parametrize("chosen", [(), ("--ignore", "FD017"), ("--select", "FD002")])
+@pytest.mark.parametrize("ends_later", [False, True])
+def test_what_is_open_at_the_end_is_lost_nowhere(
+    ends_later: bool, chosen: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Streams, gaps, totals and the last line say the same, whatever findings are shown."""
+    writer = Writer()
+    for step, number in enumerate((1, 2, 4)):
+        writer.add(step * MS, mold("S", number, [b"x"]))
+    if ends_later:  # traffic of others shows that the capture went on
+        writer.add(5_000 * MS, b"other", "10.9.9.9", port=9)
+    path = writer.write(tmp_path / "o.pcap").path
+    words = ["audit", path, "--feed", f"moldudp64@{A}:26400", *chosen]
+    report = json.loads(CliRunner().invoke(main, [*words, "--format", "json"]).stdout)
+    (stream,), (gap,) = report["streams"], report["gaps"]
+    lost = int(ends_later)
+    assert (stream["lost"], stream["unrecovered"], stream["open_at_end"]) == (lost, lost, 1 - lost)
+    assert stream["unrecovered_seqnos"] == [[3, 3]] * lost
+    assert (report["totals"]["lost"], report["totals"]["unrecovered"]) == (lost, lost)
+    assert gap["outcome"] == ("unrecovered" if lost else "open at the capture's end")
+    last = CliRunner().invoke(main, words).stdout.splitlines()[-1]
+    assert ("1 number lost, not recovered" in last) == ends_later
+    assert ("1 number missing at the end, too early to call lost" in last) != ends_later
+
+
 @pytest.mark.rule("FD022")
 @pytest.mark.parametrize(
     ("before_the_end", "overtaken_by", "rule"),

@@ -74,7 +74,7 @@ def missing(report: dict[str, Any]) -> dict[str, set[int]]:
     found: dict[str, set[int]] = {}
     for stream in report["streams"]:
         own = found.setdefault(stream["id"].split("|")[1], set())
-        for first, last in stream["unrecovered_seqnos"]:
+        for first, last in (*stream["unrecovered_seqnos"], *stream["open_at_end_seqnos"]):
             own |= set(range(first, last + 1))
     return found
 

@@ -169,7 +169,9 @@ MCAST: Final[tuple[Rule, ...]] = (
         "A merge moved this member's window forward; the messages in between are never delivered.",
         "A MergeView's digest is above the seqno that this member had delivered, now or when the "
         "sender left its view. Those that did not come are lost and unrecovered; those that came, "
-        "before what they waited for or while their sender was out of the view, are not lost.",
+        "before what they waited for or while their sender was out of the view, are not lost. A "
+        "merge that the capture lacks comes merge_min_interval after the last word of the window "
+        "at the soonest: what was missing then and was acknowledged later cannot be told.",
         "The application must transfer state after a merge.",
         "jgroups.md 5.4 \"digest\""),
     warning(
