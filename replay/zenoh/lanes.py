@@ -67,8 +67,9 @@ class Lanes:
     """The lanes of one subscriber machine; none before two identical queries stand side by side.
 
     Attributes:
-        several: periodic queries show several subscribers: sent together, or beside the
-            subscription of one that recovers by heartbeats, which sends none.
+        several: whose a query is cannot be told, as several subscribers may send them: periodic
+            ones sent together, or beside the subscription of one that recovers by heartbeats, which
+            sends none, or behind others that stood side by side.
     """
 
     def __init__(self, one: Subscriber) -> None:

@@ -16,8 +16,8 @@ LATE: Final = (
     "them, or they come in vain"
 )
 SEVERAL: Final = (
-    "queries show several subscribers of this node at one key expression, and do not tell whose "
-    "each is; they need not have the same samples"
+    "queries of this node at one key expression may be of several subscribers, and do not tell "
+    "whose each is; they need not have the same samples"
 )
 READS_LATE: Final = (
     "it asked for what it should have given up long before: it reads what came later than it came"

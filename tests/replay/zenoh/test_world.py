@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from seqaudit.decoders.zenoh.messages import zid_text
 from seqaudit.replay.zenoh.cache import Cached, PublicationCache
 from seqaudit.replay.zenoh.keys import parameters
+from seqaudit.replay.zenoh.lanes import BESIDE_NS
 from seqaudit.replay.zenoh.untold import LATE as LATE_UNTOLD
+from seqaudit.replay.zenoh.untold import SEVERAL
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import SUFFIX, TOKEN, ZID, Session
 
@@ -126,6 +128,7 @@ class World:
         self.cache = PublicationCache(depth)
         self.newest = -1
         self.period = period
+        self.asks_fast = period is not None and period * 1e9 <= BESIDE_NS
         self.next_periodic: float | None = None
         self.open: dict[int, Query] = {}
         self.number = 0
@@ -283,6 +286,10 @@ def compared(world: World) -> None:
     if any(row["unknown"].get("delivered") == LATE_UNTOLD for row in rows):
         # what is late may be dropped without recovery, and nothing that passed shows that it is on
         assert not world.has_asked
+        return
+    if any(row["unknown"].get("delivered") == SEVERAL for row in rows):
+        # its own queries are so near to each other that they look like those of two
+        assert world.asks_fast
         return
     delivered = [sn for row in rows for a, b in row["delivered"] or () for sn in range(a, b + 1)]
     misses = [
