@@ -52,6 +52,7 @@ CASES: Final[dict[str, Callable[[Bench], str]]] = {
     "late-python": bad.late_python,
     "hot-conversation": scale.hot_conversation,
     "size": scale.size,
+    "streams-and-loss": scale.streams_and_loss,
     "rotated": scale.rotated,
     "sparse": scale.sparse,
     "captures": scale.captures,

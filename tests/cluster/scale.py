@@ -80,6 +80,21 @@ def size(b: Bench) -> str:
     return "; ".join(rows)
 
 
+def streams_and_loss(b: Bench) -> str:
+    """as many packets in ever more streams, and ever more of them lost"""
+    capture, feed = b.cluster.folder / "shape.pcap", b.cluster.folder / "shape.yaml"
+    rows: list[str] = []
+    for streams, loss in ((1, 0.01), (1_000, 0.01), (16_000, 0.01), (1_000, 0.0), (1_000, 0.5)):
+        shape = Shape(500_000, streams=streams, loss=loss)
+        generate(shape, capture)
+        feed.write_text(feed_yaml(shape))
+        seen_by_all(b, capture)
+        what = f"{streams:,} streams, {loss:.0%} lost"
+        rows += each(b, ["--feed", str(feed), capture.name], what)
+        capture.unlink()
+    return "; ".join(rows)
+
+
 def rotated(b: Bench) -> str:
     """one capture in ever more files of 1 GB of packets, as tcpdump -C names them, compressed"""
     shape = replace(BODY, alike=True)
