@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from tests.degraded.run import Choice, Outcome, Violation, run
-from tests.degraded.ways import WAYS
+from tests.degraded.ways import WAYS, chosen
 
 _SEVERITIES = {"error": 0, "warning": 1, "info": 2}
 
@@ -22,11 +22,14 @@ _SEVERITIES = {"error": 0, "warning": 1, "info": 2}
 def main() -> int:
     """Exit code 1 if anything is refuted, new or otherwise wrong, or if nothing was spoiled."""
     given = _arguments()
-    ways = tuple(
-        way for way in WAYS if (way.name in given.way if given.way else not way.only_named)
-    )
     choice = Choice(
-        ways, given.sample, given.seed, given.small, given.file, given.variant, given.write
+        chosen(given.way),
+        given.sample,
+        given.seed,
+        given.small,
+        given.file,
+        given.variant,
+        given.write,
     )
     total = Outcome()
     began = time.monotonic()

@@ -59,13 +59,18 @@ def audit(
     spoiled: Spoiled, places: Mapping[str, str], parameters: Mapping[str, str], folder: Path
 ) -> Audited:
     """Write the files into a new folder below ``folder`` and audit them there."""
+    return of_files(spoiled, options(spoiled, places, parameters), folder)
+
+
+def of_files(spoiled: Spoiled, words: Iterable[str], folder: Path) -> Audited:
+    """The files in a new folder below ``folder``, audited with these options."""
     with tempfile.TemporaryDirectory(dir=folder) as name:
         paths = []
         for file, capture in spoiled.files:
             path = Path(name) / file
             path.write_bytes(capture.written())
             paths.append(str(path))
-        return command([*options(spoiled, places, parameters), *paths])
+        return command([*words, *paths])
 
 
 def command(arguments: Iterable[str]) -> Audited:

@@ -5,7 +5,6 @@ resets, repairs of a server, wraps, sessions, lines A and B) and the captures of
 spoils them as ``tests.degraded`` does, and holds each proven finding against what was sent.
 """
 
-import argparse
 import random
 import struct
 import sys
@@ -19,7 +18,7 @@ from typing import Final
 from seqaudit.decoders.feeds.files import load_feed, shipped
 from tests.degraded import auditing, claims
 from tests.degraded.captures import Capture, read
-from tests.degraded.ways import WAYS, Subject, Way, text_of
+from tests.degraded.ways import Subject, Way, asked, text_of
 from tests.pipeline import test_feed_kinds as kinds
 from tests.pipeline import test_shipped_feeds as shipped_feeds
 from tests.pipeline.feed_worlds import draw_rates, draw_world, pcap_bytes
@@ -154,14 +153,8 @@ def spoiled(sent: Sent, ways: Sequence[Way], sample: int, folder: Path) -> Judge
     for way in ways:
         for choice in way.picked(subject, sample, 1):
             made = way.spoil(subject, choice)
-            with tempfile.TemporaryDirectory(dir=folder) as name:
-                paths = []
-                for file, capture in made.files:
-                    path = Path(name) / file
-                    path.write_bytes(capture.written())
-                    paths.append(str(path))
-                one = ["--one-capture"] if made.one_capture else []
-                done = auditing.command([*given, *one, *paths])
+            one = ["--one-capture"] if made.one_capture else []
+            done = auditing.of_files(made, [*given, *one], folder)
             judged.audits += 1
             if done.crash is not None:
                 judged.wrong.append((way.name, text_of(choice), done.crash))
@@ -180,17 +173,11 @@ def spoiled(sent: Sent, ways: Sequence[Way], sample: int, folder: Path) -> Judge
 
 def main() -> int:
     """Exit code 1 if anything is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", default="1-10", metavar="A-B")
-    parser.add_argument("--sample", type=int, default=2)
-    parser.add_argument("--way", action="append", metavar="NAME")
-    given = parser.parse_args()
-    first, _, last = given.seeds.partition("-")
-    ways = tuple(w for w in WAYS if (w.name in given.way if given.way else not w.only_named))
+    seeds, sample, ways = asked(__doc__)
     every_one = Judged()
     with tempfile.TemporaryDirectory() as name:
-        for sent in every(range(int(first), int(last or first) + 1), Path(name)):
-            judged = spoiled(sent, ways, given.sample, Path(name))
+        for sent in every(seeds, Path(name)):
+            judged = spoiled(sent, ways, sample, Path(name))
             every_one.audits += judged.audits
             every_one.proven += judged.proven
             every_one.wrong += judged.wrong

@@ -7,7 +7,6 @@ path; packets are lost in bursts on the way here, or dropped inside this host; N
 are lost as well. What the daemon counts and tells is a model of its own of the decision table.
 """
 
-import argparse
 import heapq
 import random
 import struct
@@ -23,7 +22,7 @@ from tests.decoders.network.builders import ethernet, ipv4, pcap, udp
 from tests.decoders.raims.builders import caba, data, inbox, inbox_subject, pgm
 from tests.degraded import auditing, claims
 from tests.degraded.captures import read
-from tests.degraded.ways import WAYS, Spoiled, Subject, Way, text_of
+from tests.degraded.ways import Spoiled, Subject, Way, asked, text_of
 
 SECOND: Final = 1_000_000_000
 MS: Final = 1_000_000
@@ -583,16 +582,10 @@ def spoiled(seed: int, ways: tuple[Way, ...], sample: int) -> Iterator[tuple[str
 
 def main() -> int:
     """Exit code 1 if anything is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", default="1-10", metavar="A-B")
-    parser.add_argument("--sample", type=int, default=2)
-    parser.add_argument("--way", action="append", metavar="NAME")
-    given = parser.parse_args()
-    first, _, last = given.seeds.partition("-")
-    ways = tuple(w for w in WAYS if (w.name in given.way if given.way else not w.only_named))
+    seeds, sample, ways = asked(__doc__)
     wrong = 0
-    for seed in range(int(first), int(last or first) + 1):
-        for way, choice, what in spoiled(seed, ways, given.sample):
+    for seed in seeds:
+        for way, choice, what in spoiled(seed, ways, sample):
             wrong += 1
             print(f"seed {seed}  {way}  {choice}: {what}", flush=True)
     return int(wrong > 0)

@@ -4,6 +4,7 @@ A way has choices, each of which is one spoiled capture and has a text that name
 is drawn from a generator seeded by that text, so that a text is enough to make it again.
 """
 
+import argparse
 import ipaddress
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -656,3 +657,19 @@ WAYS: Final[tuple[Way, ...]] = (
     Way("wrong-at", "--at of another host", _elsewhere, _at_another, only_named=True),
     Way("drop-1-no-at", "as drop-1, no vantage given", _seeds(), _without_at(_thinned(1.0))),
 )
+
+
+def chosen(names: Sequence[str] | None) -> tuple[Way, ...]:
+    """The ways of these names; without names all but those that have to be named."""
+    return tuple(way for way in WAYS if (way.name in names if names else not way.only_named))
+
+
+def asked(says: str | None) -> tuple[range, int, tuple[Way, ...]]:
+    """Of a command that spoils worlds: their seeds, how many choices a way, and the ways."""
+    parser = argparse.ArgumentParser(description=says)
+    parser.add_argument("--seeds", default="1-10", metavar="A-B")
+    parser.add_argument("--sample", type=int, default=2)
+    parser.add_argument("--way", action="append", metavar="NAME")
+    given = parser.parse_args()
+    first, _, last = given.seeds.partition("-")
+    return range(int(first), int(last or first) + 1), given.sample, chosen(given.way)
