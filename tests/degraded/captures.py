@@ -113,6 +113,12 @@ class Pcapng:
         return b"".join([*parts, self.tail])
 
 
+#: No record of no file.
+NOTHING: Final = Capture(
+    Pcap(struct.pack("<IHHiIII", _NANOSECONDS, 2, 4, 0, 0, 1 << 18, 1), "<", 1), ()
+)
+
+
 def read(path: Path) -> Capture:
     """All records of a capture; what is torn at the end is left out."""
     data = path.read_bytes()
@@ -158,7 +164,7 @@ def _read_pcapng(data: bytes) -> Capture:
                 links.append(struct.unpack_from(f"{order}H", block, 8)[0])
                 ticks.append(_ticks_a_second(block, order))
             (tail if records else head).extend(block)
-        place += size
+        place += max(size, 12)
     layout = Pcapng(bytes(head), bytes(tail), order, tuple(links), tuple(ticks))
     return Capture(layout, tuple(records))
 

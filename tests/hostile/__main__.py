@@ -15,6 +15,7 @@ from pathlib import Path
 
 from seqaudit.pipeline.audit import NO_WALL
 from tests.hostile.run import TOGETHER, Found, failures, minimised
+from tests.hostile.subjects import ELSEWHERE
 
 #: Failures of one cause are the first one's: made small and shown once.
 _Cause = tuple[str, str]
@@ -23,6 +24,7 @@ _Cause = tuple[str, str]
 def main() -> int:
     """Exit code 1 if anything failed."""
     given = _arguments()
+    ELSEWHERE.extend(given.others)
     os.environ[NO_WALL] = "1"  # a fault is raised where it happens
     seen: Counter[_Cause] = Counter()
     batches = 0
@@ -81,6 +83,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default %(default)s)"
     )
+    parser.add_argument(
+        "--others", type=Path, action="append", default=[], metavar="DIR",
+        help="spoil the captures below it, too",
+    )  # fmt: skip
     parser.add_argument("--keep", type=Path, metavar="DIR", help="write what fails there")
     return parser.parse_args()
 

@@ -1,10 +1,11 @@
 """What is spoiled: a few records in a row of every kind of traffic that there is a capture of."""
 
 import random
+import struct
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,7 @@ from seqaudit.cli.options.feeds import feeds_of
 from seqaudit.decoders.contract.feed_layout import Feed
 from tests.decoders.feeds.connections import soup_connection
 from tests.decoders.network.builders import pcap
-from tests.degraded.captures import Capture, read
+from tests.degraded.captures import NOTHING, Capture, read
 from tests.hostile.mutate import Mutant, Setting, mutant
 from tests.pipeline import test_feed_cuts, test_feeds_over_tcp, test_shipped_feeds
 
@@ -24,31 +25,60 @@ _FOLDERS: Final = {
 }  # fmt: skip
 
 
+#: Folders of captures of others, which nothing here knows.
+ELSEWHERE: Final[list[Path]] = []
+#: What reading a capture that is none, or of a sort that is not written again, ends with.
+_NO_CAPTURE: Final = (ValueError, IndexError, struct.error)
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A capture that is sound."""
+    """A capture that is sound; it is read when it is wanted."""
 
     name: str
     system: str
-    capture: Capture
+    load: Callable[[], Capture]
 
 
 @lru_cache(maxsize=1)
 def subjects() -> Mapping[str, Sequence[Subject]]:
     """Captures by system."""
     found: dict[str, list[Subject]] = {"jgroups": [], "raims": [], "zenoh": [], "feed": []}
+    found["others"] = [
+        Subject(path.name, "others", partial(_of_others, path))
+        for folder in ELSEWHERE
+        for path in sorted(folder.rglob("*.*cap*"))
+    ]
     for folder, system in _FOLDERS.items():
         for path in sorted((FIXTURES / folder).glob("*/*.pcap*")):
             if path.suffix not in (".pcap", ".pcapng"):
                 continue  # compressed
             name = str(path.relative_to(FIXTURES))
-            found[system].append(Subject(name, system, read(path)))
+            found[system].append(Subject(name, system, partial(_known, path)))
     with tempfile.TemporaryDirectory() as made:
         for name, data in _feed_files():
             path = Path(made) / "feed.pcap"
             path.write_bytes(data)
-            found["feed"].append(Subject(name, "feed", read(path)))
+            found["feed"].append(Subject(name, "feed", partial(_itself, read(path))))
     return {system: some for system, some in found.items() if some}
+
+
+@lru_cache(maxsize=1000)
+def _known(path: Path) -> Capture:
+    return read(path)
+
+
+@lru_cache(maxsize=16)
+def _of_others(path: Path) -> Capture:
+    """No records where it is of a sort that is not written again."""
+    try:
+        return read(path)
+    except _NO_CAPTURE:
+        return NOTHING
+
+
+def _itself(capture: Capture) -> Capture:
+    return capture
 
 
 def _feed_files() -> list[tuple[str, bytes]]:
@@ -82,9 +112,13 @@ def drawn(seed: int, number: int, *, size: int = 8) -> Mutant:
     by_system = subjects()
     subject = rng.choice(by_system[rng.choice(sorted(by_system))])
     other = rng.choice(by_system[rng.choice(sorted(by_system))])
-    window = _window(rng, subject.capture, size)
-    others = _window(rng, other.capture, 3).records
-    setting = Setting(subject.system, subject.capture.layout.links, others)
+    capture = subject.load()
+    while not capture.records:
+        subject = rng.choice(by_system[subject.system])
+        capture = subject.load()
+    window = _window(rng, capture, size)
+    others = _window(rng, other.load(), 3).records
+    setting = Setting(subject.system, capture.layout.links, others)
     return mutant(f"{seed}/{number} {subject.name}", rng, window, setting)
 
 
