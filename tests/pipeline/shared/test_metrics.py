@@ -1,5 +1,7 @@
 """What a run took: counted the same way whatever replays, and only where it is asked for."""
 
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -32,6 +34,13 @@ def test_conversations_are_counted_across_batches_and_accounts_are_none() -> Non
     detail = told["detail"]
     assert (detail["events"], detail["conversations"], detail["largest"]) == (8, 3, 5)
     assert detail["peak_bytes"] > 1_000_000 and detail["cpu_seconds"] >= 0
+
+
+def test_the_memory_of_who_started_a_process_is_not_its_own() -> None:
+    told = "from seqaudit.pipeline.shared.metrics import peak_bytes; print(peak_bytes())"
+    held = bytearray(b"x") * (400 << 20)
+    found = subprocess.run([sys.executable, "-c", told], capture_output=True, check=True)
+    assert int(found.stdout) < len(held)
 
 
 def test_a_report_says_what_it_took_where_it_is_asked_and_else_is_the_same(fixtures: Path) -> None:
