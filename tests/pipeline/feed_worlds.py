@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from seqaudit.replay.sequence.gaps import Outcome
-from tests.decoders.network.builders import ethernet, fragments4, ipv4, ipv6, udp
+from tests.decoders.network.builders import (
+    UDP,
+    ethernet,
+    fragments4,
+    ipv4,
+    ipv6,
+    summed,
+    udp,
+)
 
 US: Final = 1_000
 MS: Final = 1_000_000
@@ -282,10 +290,11 @@ class Stream:
 
     def frames(self, payload: bytes, *, big: bool = False) -> list[bytes]:
         self.ident += 1
-        datagram = udp(payload, 5_000, PORT, checksum=0)
+        sender = "fd00::1" if self.v6 else SENDER
+        datagram = summed(udp(payload, 5_000, PORT), UDP, sender, self.group)
         ident = self.ident & 0xFFFF
         if self.v6:
-            return [ethernet(ipv6(datagram, "fd00::1", self.group), 0x86DD, self.tags)]
+            return [ethernet(ipv6(datagram, sender, self.group), 0x86DD, self.tags)]
         if big:
             parts = [bytearray(p) for p in fragments4(datagram, [1480], ident, self.group)]
             for part in parts:
@@ -297,7 +306,7 @@ class Stream:
         self.ident += 1
         ends = (CLIENT, SERVER) if asks else (SERVER, CLIENT)
         ports = (CLIENT_PORT, SERVER_PORT) if asks else (SERVER_PORT, CLIENT_PORT)
-        datagram = udp(payload, *ports, checksum=0)
+        datagram = summed(udp(payload, *ports), UDP, *ends)
         return [ethernet(ipv4(datagram, *ends, ident=self.ident & 0xFFFF))]
 
     def payload(self, kind: str, first: int, count: int, body: bytes) -> bytes:

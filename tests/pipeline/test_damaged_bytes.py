@@ -16,8 +16,7 @@ from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
-from tests.decoders.network.builders import record_offsets
-from tests.decoders.network.test_checksums import added, pseudo
+from tests.decoders.network.builders import added, pseudo, record_offsets
 from tests.degraded.captures import Record, read
 
 DIRECT: Final = Options(engine="direct")

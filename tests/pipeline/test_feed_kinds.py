@@ -15,7 +15,7 @@ from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared.plan import CaptureInput
-from tests.decoders.network.builders import ethernet, ipv4, udp
+from tests.decoders.network.builders import UDP, ethernet, ipv4, summed, udp
 from tests.pipeline.feed_worlds import (
     DATA,
     END,
@@ -150,7 +150,8 @@ def test_rtp_by_source_with_its_jitter(seed: int, tmp_path: Path) -> None:
             place = "10.0.0.1:5000>239.4.0.1:26400"
             arrivals.append((packet.at_ns, f"rtp|ssrc={ssrc}|{place}|", packet))
     arrivals = in_order(arrivals)
-    control = ethernet(ipv4(udp(bytes([0x80, 200, 0, 6]) + bytes(24), 5001, 26401), "10.0.0.1"))
+    rtcp = summed(udp(bytes([0x80, 200, 0, 6]) + bytes(24), 5001, 26401), UDP, "10.0.0.1")
+    control = ethernet(ipv4(rtcp, "10.0.0.1"))
     world = world_of(arrivals)
     world.frames += [(world.frames[-1][0], control)] * 3
     for feed in ("rtp@239.4.0.1:26400", "rtp"):  # at its place, and wherever it is recognised
@@ -218,7 +219,8 @@ def lines_world(seed: int) -> tuple[list[tuple[int, bytes]], dict[str, Any]]:
             if 3 < turn < 690 and chance.random() < loss[line]:
                 continue
             ident += 1
-            packet = ipv4(udp(payload, 5000, 26400, checksum=0), "10.0.0.1", group, ident=ident)
+            datagram = summed(udp(payload, 5000, 26400), UDP, "10.0.0.1", group)
+            packet = ipv4(datagram, "10.0.0.1", group, ident=ident)
             frames.append((at_ns, ethernet(packet)))
             came[line].update(dict.fromkeys(range(number, number + count), at_ns))
         number += count

@@ -23,7 +23,15 @@ from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared.plan import CaptureInput
-from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, udp
+from tests.decoders.network.builders import (
+    UDP,
+    ethernet,
+    ipv4,
+    pcap,
+    record_offsets,
+    summed,
+    udp,
+)
 
 MS = 1_000_000
 SECONDS = 1_790_000_000
@@ -319,7 +327,9 @@ def written(name: str, datagrams: list[bytes], path: Path) -> Path:
             plain = ethernet(datagram, feed.ethertype, tags=[0x8100] * (number % 3 == 1))
             frames.append(plain if number % 3 < 2 else ethernet(tagged, 0xF1C1))
             continue
-        carried = datagram if feed.protocol else udp(datagram, 30_000, port)
+        carried = datagram
+        if not feed.protocol:
+            carried = summed(udp(datagram, 30_000, port), UDP, SENDER, GROUP)
         protocol = feed.protocol or 17
         packet = ipv4(carried, SENDER, GROUP, protocol=protocol, ident=number + 1)
         frames.append(ethernet(packet))
@@ -414,11 +424,11 @@ def test_bytes_without_meaning_are_no_feed(tmp_path: Path) -> None:
 
 
 def test_of_what_was_only_recognised_nothing_is_proven(tmp_path: Path) -> None:
-    path = written("mpeg-ts", mpeg_ts().datagrams, tmp_path / "m.pcap")
-    data = bytearray(path.read_bytes())
+    data = bytearray(b"".join(mpeg_ts().datagrams))
     at = data.index(struct.pack(">BH", 0x47, 0x0100)) + 3
     data[at : at + 3] = bytes([0x30 | data[at] & 15, 7, 0x80])  # a declared discontinuity
-    path.write_bytes(bytes(data))
+    datagrams = [bytes(data[n : n + 1316]) for n in range(0, len(data), 1316)]
+    path = written("mpeg-ts", datagrams, tmp_path / "m.pcap")
     for option, certainty in (("--feeds-auto", "likely"), (f"--feed=mpeg-ts@:{PORT}", "proven")):
         (found,) = [f for f in report_of(path, option)["findings"] if f["rule"] == "FD009"]
         assert found["certainty"] == certainty

@@ -15,6 +15,7 @@ DESTINATION = "10.80.0.2"
 GROUP = "239.8.8.8"
 SOURCE6 = "fd00:80::1"
 DESTINATION6 = "fd00:80::2"
+UDP = 17
 
 
 def udp(
@@ -27,6 +28,37 @@ def udp(
 ) -> bytes:
     size = 8 + len(payload) if length is None else length
     return struct.pack(">HHHH", source_port, destination_port, size, checksum) + payload
+
+
+def added(data: bytes) -> int:
+    """RFC 1071, word by word."""
+    found = 0
+    for (word,) in struct.iter_unpack(">H", data + bytes(len(data) % 2)):
+        found += word
+        found = (found & 0xFFFF) + (found >> 16)
+    return found
+
+
+def pseudo(source: str, destination: str, protocol: int, size: int) -> bytes:
+    ends = ipaddress.ip_address(source).packed + ipaddress.ip_address(destination).packed
+    return ends + struct.pack(">II", size, protocol)
+
+
+def summed(
+    transport: bytes, protocol: int = UDP, source: str = SOURCE, destination: str = DESTINATION
+) -> bytes:
+    """With its checksum."""
+    at = 6 if protocol == UDP else 16
+    bare = transport[:at] + bytes(2) + transport[at + 2 :]
+    made = 0xFFFF - added(pseudo(source, destination, protocol, len(bare)) + bare)
+    if not made and protocol == UDP:
+        made = 0xFFFF
+    return with_sum(transport, made, protocol)
+
+
+def with_sum(transport: bytes, told: int, protocol: int = UDP) -> bytes:
+    at = 6 if protocol == UDP else 16
+    return transport[:at] + struct.pack(">H", told) + transport[at + 2 :]
 
 
 def ipv4(

@@ -3,7 +3,6 @@
 The expected numbers come of a model of RFC 1071 that adds word by word.
 """
 
-import ipaddress
 import struct
 from collections.abc import Sequence
 from typing import Final
@@ -33,50 +32,23 @@ from tests.decoders.network.builders import (
     DESTINATION6,
     SOURCE,
     SOURCE6,
+    UDP,
     Packet,
+    added,
     ethernet,
     ipv4,
     ipv6,
+    pseudo,
     records,
+    summed,
     udp,
+    with_sum,
 )
 
-UDP: Final = 17
 TCP: Final = 6
 PGM: Final = 113
 PAYLOAD: Final = b"what was sent, an odd number of bytes"
 HERE: Final = (SOURCE, UDP)
-
-
-def added(data: bytes) -> int:
-    """RFC 1071, word by word."""
-    found = 0
-    for (word,) in struct.iter_unpack(">H", data + bytes(len(data) % 2)):
-        found += word
-        found = (found & 0xFFFF) + (found >> 16)
-    return found
-
-
-def pseudo(source: str, destination: str, protocol: int, size: int) -> bytes:
-    ends = ipaddress.ip_address(source).packed + ipaddress.ip_address(destination).packed
-    return ends + struct.pack(">II", size, protocol)
-
-
-def summed(
-    transport: bytes, protocol: int = UDP, source: str = SOURCE, destination: str = DESTINATION
-) -> bytes:
-    """With its checksum."""
-    at = 6 if protocol == UDP else 16
-    bare = transport[:at] + bytes(2) + transport[at + 2 :]
-    made = 0xFFFF - added(pseudo(source, destination, protocol, len(bare)) + bare)
-    if not made and protocol == UDP:
-        made = 0xFFFF
-    return with_sum(transport, made, protocol)
-
-
-def with_sum(transport: bytes, told: int, protocol: int = UDP) -> bytes:
-    at = 6 if protocol == UDP else 16
-    return transport[:at] + struct.pack(">H", told) + transport[at + 2 :]
 
 
 def flipped(packet: bytes, at: int) -> bytes:
