@@ -176,10 +176,13 @@ def had(hole: Had) -> bool:
     """A subscriber passed over a hole without asking: its own counter shows that it sent none.
 
     It must have been known to ask before: another one with its key expression may have come since.
+    A request for what nobody here has may have been for them, its bytes damaged.
     """
     if hole.query.asked_by is None or hole.since is None or hole.asking or hole.query.shared:
         return False
     if hole.asks_from is None or hole.asks_from >= hole.since.frame:
+        return False
+    if hole.query.stray is not None and hole.query.stray >= hole.since:
         return False
     stretch = hole.query.asked_by.counter.stretch_of(hole.query.asked_by.sn)
     return stretch is not None and stretch.begin.frame < hole.since.frame

@@ -5,7 +5,7 @@ from typing import Final
 from seqaudit.decoders.contract.zenoh_detail import Detail
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters
-from seqaudit.replay.contract.worth import Doubt
+from seqaudit.replay.contract.worth import BEGINNING, END, Doubt
 from seqaudit.replay.sequence.gaps import Arrival, Mark
 from seqaudit.replay.zenoh.audience import Audience, hear_heartbeats
 from seqaudit.replay.zenoh.cache import evicted
@@ -58,6 +58,7 @@ class Queries:
         self._document = given.value("rules") == "document"
         self._open = OpenQueries()
         self._early_finals: dict[Identity, Mark] = {}  # of queries that were not open
+        self._strays: dict[str, Mark] = {}  # requester -> its last Request for nothing known here
         self._asked_by: dict[int, list[Subscriber]] = {}
         self._timers = timers
 
@@ -78,6 +79,9 @@ class Queries:
         asked = parameters(detail["parameters"])
         if told is None and (asked.has_range or self._document):
             told = document_query(key)  # D19
+        known = told is not None and self._audience.asked_sources(requester, told.source)
+        if not known:
+            self._strays[requester] = event.first_mark()
         if told is None or told.role == "sub":
             return  # not of missed-samples recovery
         subscribers = self._audience.asking(requester, event.destination, told, asked)
@@ -94,6 +98,7 @@ class Queries:
             lasted=self._moments.elapsed.watch(event.first_mark(), timeout_ns),
             newest=place.live.stop() - 1 if place is not None and place.live else None,
             asked_by=hop,
+            stray=self._strays.get(requester),
             preceded=self._moments.whole_since(hop, event.first_mark(), timeout_ns),
             shared=len(subscribers) > 1 or (
                 told.role == "pub"
@@ -191,6 +196,9 @@ class Queries:
                 event.first_mark(), event.at_ns,
             )  # fmt: skip
         else:
+            if not query.asks_for(source.source, sn):
+                why = "a reply brings what its request did not ask for: bytes may be damaged"
+                self._moments.doubt(Doubt.DAMAGED, BEGINNING, END, why)
             query.replied.add(sn, sn + 1)
             query.all_lost = self._all_lost(source, query)
             if query.sort is not Sort.HISTORY:  # history may be limited, and of several sources

@@ -42,6 +42,7 @@ class Query:
     lasted: Watch | None = None  # its timeout, as far as it certainly passed; null: not on the wire
     newest: int | None = None  # highest sn of its source that had come live when it was asked
     asked_by: Hop | None = None  # the frame of the Request, where it travelled
+    stray: Mark | None = None  # the last Request of its node for what nothing here is known of
     preceded: bool = False  # no request is missing that may have been open when it was asked
     shared: bool = False  # nothing on the wire says whose of several subscribers it is
     answered_by: Hop | None = None  # that of the ResponseFinal
@@ -73,6 +74,11 @@ class Query:
             return self.ended is None or self.ended >= mark
         until = self.late_final or self.lasted.reached
         return until is None or until >= mark
+
+    def asks_for(self, source: str, sn: int) -> bool:
+        """Whether a cache may answer it with this sample (C2 to C4)."""
+        low, high = (sn if end is None else end for end in (self.first, self.last))
+        return self.source in (None, source) and low <= sn <= high
 
     @property
     def recovers(self) -> bool:

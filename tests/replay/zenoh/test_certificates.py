@@ -9,7 +9,15 @@ from seqaudit.replay.contract.results import FINDING, GAP, STREAM, Result
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.zenoh.hops import initial_sn
 from tests.decoders.zenoh import builders as z
-from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, ZID, Session, answered, stream
+from tests.replay.zenoh.test_engine import (
+    SUBSCRIBER_ZID,
+    SUFFIX,
+    TOKEN,
+    ZID,
+    Session,
+    answered,
+    stream,
+)
 
 FIRST_SN = {False: 100_000, True: 500_000}
 
@@ -286,6 +294,25 @@ def test_over_tcp_a_frame_behind_a_newer_one_shows_that_bytes_are_damaged() -> N
     session.sns[False] += 1 << 20  # of one frame; the next go on below it
     session.put(4).sns[False] -= 1 << 20
     assert said(session.put(5).played(transport="tcp")[1], "ZN001") == [("likely", [[1, 1]])]
+
+
+@pytest.mark.parametrize("asked", ["_sn=2..", "_sn=..0", SUFFIX.replace("/6/", "/7/")])
+def test_a_reply_that_its_request_did_not_ask_for_shows_that_bytes_are_damaged(asked: str) -> None:
+    session = answered(WideSession().put(0).lose().put(2).ask(1, "_sn=1.."), 1, 1, 2).put(3)
+    assert ("proven", [[1, 1]]) in said(session.played()[1], "ZN001")
+    text, suffix = (asked, SUFFIX) if asked.startswith("_sn") else ("_sn=1..", asked)
+    found = answered(session.ask(2, text, suffix), 2, 1).put(4).played()[1]
+    assert {sure for rule in ("ZN001", "ZN002") for sure, _ in said(found, rule)} == {"likely"}
+
+
+def test_a_request_for_what_nobody_has_may_have_been_for_what_is_not_here() -> None:
+    for suffix in (SUFFIX.replace("/6/", "/7/"), "/of/an/application"):
+        session = WideSession()
+        session.subscriber(z.declare(2, 2, 1, "/@adv/pub/**", own=False)).put(0)
+        uncaptured(session.subscriber().put(1), 2, 3).put(4)
+        session.subscriber(z.request(1, suffix, "_sn=2.."))
+        found = answered(session.lose().put(6).ask(2, "_sn=5.."), 2, 5, 6).played()[1]
+        assert said(found, "CP007") == [("likely", [[2, 3]])]
 
 
 def test_a_handshake_that_stands_in_a_capture_twice_leaves_nothing_proven_by_order() -> None:
