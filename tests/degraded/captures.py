@@ -18,6 +18,8 @@ _BYTE_ORDER: Final = 0x1A2B3C4D
 _INTERFACE: Final = 1
 _PACKET: Final = 6
 _RESOLUTION: Final = 9
+#: Packets without a time, and those of files before pcapng was written down.
+_OTHER_PACKETS: Final = (2, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,8 @@ def _read_pcapng(data: bytes) -> Capture:
             stamp = (high << 32 | low) * SECOND_NS // ticks[interface]
             options = block[28 + length + -length % 4 : -4]
             records.append(Record(stamp, block[28 : 28 + length], whole, interface, options))
+        elif kind in _OTHER_PACKETS or (kind == _SECTION and place):
+            raise ValueError(f"block {kind} at {place} is not written again")
         else:
             if kind == _INTERFACE:
                 links.append(struct.unpack_from(f"{order}H", block, 8)[0])

@@ -435,7 +435,9 @@ def draw_world(seed: int, *, size: int | None = None, rates: Rates | None = None
         for key in keys
     }  # fmt: skip
     arrivals: list[tuple[int, int, str, Packet]] = []
+    tags = next(iter(streams.values())).tags  # of two networks the streams would be two captures'
     for (group, key), stream in streams.items():
+        stream.tags = tags
         for packet in stream.packets():
             said = f"key={key}" if "key" in header.fields else ""
             place = f"[{group}]:{PORT}" if v6 else f"{group}:{PORT}"

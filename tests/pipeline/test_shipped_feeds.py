@@ -74,11 +74,15 @@ def moldudp64() -> Case:
 
 
 def cme() -> Case:
-    def packet(n: int) -> bytes:
-        header = struct.pack("<IQ", n + 1, SECONDS * 10**9 + n * 5_000_000)
-        return header + struct.pack("<HHHHH", 40, 11, 46, 1, 9) + bytes(30)
+    """And two loops of a snapshot, which has numbers of its own."""
 
-    return sent(packet, 400)  # two seconds: its clock is one of nanoseconds
+    def packet(n: int, template: int = 46) -> bytes:
+        header = struct.pack("<IQ", n % 1000 + 1, SECONDS * 10**9 + n * 5_000_000)
+        return header + struct.pack("<HHHHH", 40, 11, template, 1, 9) + bytes(30)
+
+    case = sent(packet, 400)  # two seconds: its clock is one of nanoseconds
+    case.datagrams += [packet(n, 52) for n in (1000, 1001, 2000, 2001)]
+    return case
 
 
 def pillar() -> Case:
@@ -138,17 +142,24 @@ def eobi() -> Case:
 
 
 def opra() -> Case:
-    def block(seqno: int, count: int, resent: bytes = b" ", category: bytes = b"a") -> bytes:
-        body = (b"N" + category + bytes(20)) * count
+    def block(
+        seqno: int, count: int, resent: bytes = b" ", category: bytes = b"a", kind: bytes = b" "
+    ) -> bytes:
+        body = (b"N" + category + kind + bytes(19)) * count
         head = struct.pack(
             ">BHccBIBIIH", 3, 21 + len(body), b"O", resent, 0, seqno, count, SECONDS, 5, 0
         )
         return head + body
 
+    control = {
+        "start of day": block(1, 1, category=b"H", kind=b"C"),  # a message like any other
+        "line integrity": block(10, 1, category=b"H", kind=b"N"),
+        "reset": block(0, 1, category=b"H", kind=b"K"),
+    }
     return Case(
-        [block(1, 3), block(4, 2), block(9, 1), block(6, 2, b"V"), block(9, 1, b" ", b"H"),
-         block(10, 1)],
-        9, 1, 2, rules={"FD001", "FD002"},
+        [control["start of day"], block(2, 2), block(4, 2), block(9, 1), block(6, 2, b"V"),
+         control["line integrity"], block(10, 1), control["reset"], block(1, 2)],
+        11, 1, 2, rules={"FD001", "FD002", "FD009"},
     )  # fmt: skip
 
 
@@ -196,7 +207,12 @@ def mpeg_ts() -> Case:
     datagrams = [b"".join(whole[n : n + 7]) for n in range(0, 140, 7)]
     gone = [p for p in whole[35:42] if p[1:3] == b"\x01\x00" and p[3] & 0x10]
     del datagrams[5]
-    return Case(datagrams, 112 - len(gone), len(gone), rules={"FD002"})
+    # Another recording is joined: an adaptation field alone says so, and has the counter before its
+    # first packet's.
+    joint = struct.pack(">BHBBB", 0x47, 0x0100, 0x25, 183, 0x80) + bytes(182)
+    after = [struct.pack(">BHB", 0x47, 0x0100, 0x10 | n) + bytes(184) for n in range(6, 12)]
+    datagrams.append(b"".join([joint, *after]))
+    return Case(datagrams, 118 - len(gone), len(gone), rules={"FD002", "FD009"})
 
 
 def mavlink1() -> Case:
@@ -238,12 +254,17 @@ def rist() -> Case:
 
 
 def srt() -> Case:
-    def packet(n: int, resent: int = 0) -> bytes:
-        seqno = (0x7FFFFFF0 + n) & 0x7FFFFFFF
-        return struct.pack(">IIII", seqno, 0xC0000000 | resent << 26 | n, 1000 * n, 77) + bytes(60)
+    """Behind every tenth packet one of the packet filter, which has that packet's number."""
 
-    case = sent(packet, 50)
+    def packet(n: int, resent: int = 0, message: int | None = None) -> bytes:
+        seqno = (0x7FFFFFF0 + n) & 0x7FFFFFFF
+        number = n + 1 if message is None else message
+        return struct.pack(">IIII", seqno, 0xC0000000 | resent << 26 | number, n, 77) + bytes(60)
+
+    case = sent(packet, 50, (7, 9))
     nak = struct.pack(">HHIIII", 0x8003, 0, 0, 5, 77, 0x7FFFFFF7)
+    for place, n in ((8, 9), (19, 19), (30, 29)):
+        case.datagrams.insert(place, packet(n, message=0))
     return Case([*case.datagrams, nak, packet(7, 1)], 49, 1, 1, rules={"FD001", "FD002"})
 
 
