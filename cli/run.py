@@ -12,7 +12,7 @@ from seqaudit.cli.output.terminal import ShownProgress, note
 
 if TYPE_CHECKING:
     from seqaudit.pipeline.engine_choice import Choice
-    from seqaudit.pipeline.options import Look
+    from seqaudit.pipeline.options import EventViewer
     from seqaudit.pipeline.shared.events_file import Decoded
     from seqaudit.pipeline.shared.plan import CaptureInput
     from seqaudit.replay.contract.report_rows import Report
@@ -22,7 +22,7 @@ def audited(
     given: Mapping[str, object],
     *,
     quiet: bool = False,
-    look: "Look | None" = None,
+    look: "EventViewer | None" = None,
     measured: bool = False,
 ) -> "Report":
     """The report.
@@ -59,7 +59,7 @@ def decoded(given: Mapping[str, object]) -> "Decoded":
 
 
 def audited_whole(
-    given: Mapping[str, object], look: "Look | None" = None, *, quiet: bool = False
+    given: Mapping[str, object], look: "EventViewer | None" = None, *, quiet: bool = False
 ) -> "Report":
     """The report; an interruption is said, and ends the command with its code: now if nothing is
     known, else once it has shown what is."""

@@ -43,7 +43,7 @@ from seqaudit.pipeline.shared.plan import CaptureInput, Plan, stored_bytes
 from seqaudit.pipeline.shared.progress import Progress, Silent, StoppedError
 from seqaudit.pipeline.spark.cluster import Executors, ready, there
 from seqaudit.pipeline.spark.progress import (
-    Step,
+    JobStage,
     figures_of,
     in_session,
     run_watched,
@@ -130,7 +130,7 @@ class _Guess:
         return captures | (self.unordered ^ other.unordered)
 
 
-class _Kept(contextlib.ExitStack):
+class _CachedEvents(contextlib.ExitStack):
     """Events that Spark keeps between two jobs."""
 
     events: "DataFrame"
@@ -224,7 +224,7 @@ class _Job:
         """Two jobs, on events that Spark keeps: the first tells where captures were taken."""
         guess = _Guess(self._planning.plan())
         with contextlib.ExitStack() as late:
-            with self._session(guess.planned.files) as session, _Kept() as kept:
+            with self._session(guess.planned.files) as session, _CachedEvents() as kept:
                 guess = self._as_executors_are(session, guess)
                 told = partial(_kept_and_told, kept)
                 guess, rows = self._settled(
@@ -241,7 +241,7 @@ class _Job:
             del rows  # the report takes the room
             return ended(self._report(guess.planned.files, results, vantages, settings))
 
-    def _show_kept(self, session: Session, kept: _Kept) -> None:
+    def _show_kept(self, session: Session, kept: _CachedEvents) -> None:
         """Show who looks at them the events that Spark keeps: only what is asked for travels."""
         look = self._options.look
         if look is None:
@@ -249,7 +249,7 @@ class _Job:
         wanted = f"seqno is not null and kind in ({', '.join(map(str, look.kinds))})"
         rows = kept.events.filter(wanted).select(*look.columns)
         self._progress.begin("fetching events for pictures", 1)
-        steps = [Step("fetching events")]
+        steps = [JobStage("fetching events")]
         look.keep(run_watched(session, lambda: job.collected(rows), steps, self._progress))
 
     def _audit_events(self) -> Report:
@@ -412,11 +412,11 @@ class _Job:
         what = f"decoding{self._where}"
         self._progress.begin(what, 0)
         sizes = tuple(sum(map(stored_bytes, task)) for task in tasks)
-        between = [Step("putting connections together")] * carriers
+        between = [JobStage("putting connections together")] * carriers
         return run_watched(
             session,
             lambda: act(job.events(session.spark, tasks, settings, lanes, carriers)),
-            [Step(what, sizes), *between],
+            [JobStage(what, sizes), *between],
             self._progress,
         )
 
@@ -434,7 +434,7 @@ class _Job:
         return run_watched(
             session,
             lambda: self._results(rows(), settings, lanes),
-            [Step("sorting events"), Step(REPLAYING)],
+            [JobStage("sorting events"), JobStage(REPLAYING)],
             self._progress,
         )
 
@@ -522,7 +522,7 @@ class _Job:
         return report
 
 
-def _kept_and_told(kept: _Kept, rows: "DataFrame") -> pa.Table:
+def _kept_and_told(kept: _CachedEvents, rows: "DataFrame") -> pa.Table:
     """What tells the vantages; all events are kept."""
     kept.keep(rows)
     return job.collected(kept.events.filter(f"kind in ({Kind.ACCOUNT:d}, {Kind.MEMBER:d})"))

@@ -10,7 +10,7 @@ from seqaudit.decoders.contract.feed_layout import Feed
 from seqaudit.pipeline.shared.place import Place
 
 
-class Look(Protocol):
+class EventViewer(Protocol):
     """Who wants to see the events of an audit beside its report."""
 
     @property
@@ -52,7 +52,7 @@ class Options:
     no_decode: frozenset[str] = frozenset()
     feeds: tuple[Feed, ...] = ()
     compile_it: bool | None = None
-    look: Look | None = None
+    look: EventViewer | None = None
     measured: bool = False
     cuts: Mapping[str, Sequence[int]] = field(default_factory=dict)
     target_bytes: int | None = None

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.events import EVENTS, Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.network.packets import Datagrams, Outcome
+from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.stages import registry
 from seqaudit.pipeline.shared import job
 from seqaudit.replay.contract.engine import (
@@ -56,9 +56,9 @@ class ToyDecoder:
             if payload[:4] != MARK:
                 continue
             if len(payload) != 8:
-                datagrams.outcome[number] = Outcome.MALFORMED
+                datagrams.outcome[number] = FrameOutcome.MALFORMED
                 continue
-            datagrams.outcome[number] = Outcome.DECODED
+            datagrams.outcome[number] = FrameOutcome.DECODED
             rows.append(self._row(datagrams, number, int.from_bytes(payload[4:], "big")))
         self._messages += len(rows)
         return [pa.RecordBatch.from_pylist(rows, schema=EVENTS)] if rows else []

@@ -13,16 +13,16 @@ from seqaudit.cli.options.outputs import (
     rules_url_option,
     told_new,
 )
-from seqaudit.cli.output.budget import Result, judged, verdict_of
+from seqaudit.cli.output.budget import BudgetResult, judged, verdict_of
 from seqaudit.cli.output.documents import Shown, of_check
 from seqaudit.cli.output.points import EventsOfStreams
 from seqaudit.cli.output.writers import outputs_of, write
 from seqaudit.cli.run import audited_whole
 
 _CODES: Final = {
-    Result.KEPT: ExitCode.CLEAN,
-    Result.EXCEEDED: ExitCode.FINDINGS,
-    Result.UNKNOWN: ExitCode.NOT_JUDGED,
+    BudgetResult.KEPT: ExitCode.CLEAN,
+    BudgetResult.EXCEEDED: ExitCode.FINDINGS,
+    BudgetResult.UNKNOWN: ExitCode.NOT_JUDGED,
 }
 
 

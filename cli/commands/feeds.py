@@ -8,7 +8,7 @@ from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.output.terminal import emit, render
 
 if TYPE_CHECKING:
-    from seqaudit.decoders.contract.feed_layout import Feed, Field, Framing
+    from seqaudit.decoders.contract.feed_layout import Feed, Field, FrameLayout
 
 
 @click.group("feeds", invoke_without_command=True)
@@ -106,7 +106,7 @@ def _units(feed: "Feed") -> str:
     return f"from byte {repeat.first} on, {size}{count}"
 
 
-def _frames(framing: "Framing") -> str:
+def _frames(framing: "FrameLayout") -> str:
     """How frames follow each other on a connection."""
     order = "" if framing.width == 1 else "big-endian " if framing.big_endian else "little-endian "
     adds = f" and {framing.adds}" if framing.adds else ""

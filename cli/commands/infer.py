@@ -25,7 +25,7 @@ from seqaudit.cli.output.text import safe
 
 if TYPE_CHECKING:
     from seqaudit.cli.output.feed_file import InferredFeed
-    from seqaudit.pipeline.shared.infer_samples import Finding, Reading
+    from seqaudit.pipeline.shared.infer_samples import Inferred, Reading
 
 
 @click.command("infer")
@@ -133,7 +133,7 @@ def _write(path: str, text: str) -> None:
 
 def _to_json(
     readings: "Sequence[Reading]",
-    findings: "Sequence[Finding]",
+    findings: "Sequence[Inferred]",
     problems: Sequence[tuple[str, str]],
     feeds: "Sequence[InferredFeed]",
     files: Sequence[str],

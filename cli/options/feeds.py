@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from seqaudit.cli.output.text import safe
-from seqaudit.decoders.contract.feed_layout import Feed, Line, Place, first_overlap
+from seqaudit.decoders.contract.feed_layout import Feed, Line, Route, first_overlap
 from seqaudit.decoders.feeds.ends import parse_end, parse_line, parse_place
 from seqaudit.decoders.feeds.files import load_feed, shipped
 from seqaudit.decoders.feeds.nodes import FeedError
@@ -74,7 +74,7 @@ def recognisable() -> list[Feed]:
     the bits that they have, nothing tells."""
     known = [load_feed(path) for path in shipped().values()]
     feeds = [
-        replace(feed, match=(Place(),), tried=True)
+        replace(feed, match=(Route(),), tried=True)
         for feed in known
         if feed.recognise and not feed.own_places and not feed.modulus
     ]
@@ -91,7 +91,7 @@ def _settled(feed: Feed) -> Feed:
             f"--feed {safe(feed.name)}: nothing in its {what} tells them from others; "
             f"give its place, such as {safe(feed.name)}@239.1.1.0/24:5000-5099"
         )
-    return replace(feed, match=(Place(),))
+    return replace(feed, match=(Route(),))
 
 
 def _feed(text: str) -> tuple[Feed, bool]:

@@ -114,7 +114,7 @@ class Budget:
     fail_on: str = "error"
 
 
-class Result(StrEnum):
+class BudgetResult(StrEnum):
     """How a budget line ended."""
 
     KEPT = "kept"
@@ -123,7 +123,7 @@ class Result(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BudgetLine:
     """One budget line of one stream, or one finding that fails.
 
     Attributes:
@@ -142,13 +142,13 @@ class Line:
     figure: str
     limit: str
     measured: str
-    result: Result
+    result: BudgetResult
     why: str = ""
     stream: str | None = None
     finding: FindingRow | None = None
 
 
-def judged(report: Report, budget: Budget, known: Set[str] = frozenset()) -> list[Line]:
+def judged(report: Report, budget: Budget, known: Set[str] = frozenset()) -> list[BudgetLine]:
     """All budget lines of a report, streams first, in the report's order.
 
     Args:
@@ -161,16 +161,16 @@ def judged(report: Report, budget: Budget, known: Set[str] = frozenset()) -> lis
     ]
 
 
-def check_of(lines: Sequence[Line]) -> dict[str, object]:
+def check_of(lines: Sequence[BudgetLine]) -> dict[str, object]:
     """A check for programs: its result, and its lines."""
     rows = [asdict(line) | {"result": str(line.result)} for line in lines]
     return {"schema": SCHEMA, "result": str(verdict_of(lines)), "lines": rows}
 
 
-def as_findings(lines: Iterable[Line], report: Report) -> Report:
+def as_findings(lines: Iterable[BudgetLine], report: Report) -> Report:
     """The report with what did not keep its budget as its findings: what is exceeded is an error,
     what is too little to judge a warning."""
-    failed = [line for line in lines if line.result is not Result.KEPT]
+    failed = [line for line in lines if line.result is not BudgetResult.KEPT]
     findings = [_finding(line) for line in failed]
     codes = {finding["rule"] for finding in findings}
     rules = [rule for rule in report["rules"] if rule["rule"] in codes] + [
@@ -181,8 +181,8 @@ def as_findings(lines: Iterable[Line], report: Report) -> Report:
     return with_parts(report, {"findings": findings, "rules": rules})
 
 
-def _finding(line: Line) -> FindingRow:
-    severity: Severity = "error" if line.result is Result.EXCEEDED else "warning"
+def _finding(line: BudgetLine) -> FindingRow:
+    severity: Severity = "error" if line.result is BudgetResult.EXCEEDED else "warning"
     if line.finding is not None:
         return {**line.finding, "severity": severity}
     rule = FIGURE_RULES[f"budget-{line.figure.replace('_', '-')}"]
@@ -194,27 +194,27 @@ def _finding(line: Line) -> FindingRow:
     }  # fmt: skip
 
 
-def told(line: Line) -> str:
+def told(line: BudgetLine) -> str:
     """``lost: 66, the budget is 65``, and why, if there is a reason."""
     if line.finding is not None:
         return f"{line.figure}: {line.measured}, the budget is {line.limit} ({line.why})"
-    if line.result is Result.UNKNOWN:
+    if line.result is BudgetResult.UNKNOWN:
         return f"{line.figure}: {line.result}, the budget is {line.limit} ({line.why})"
     return f"{line.figure}: {line.measured}, the budget is {line.limit}"
 
 
-def verdict_of(lines: Iterable[Line]) -> Result:
+def verdict_of(lines: Iterable[BudgetLine]) -> BudgetResult:
     """Of the whole: the worst there is."""
     results = {line.result for line in lines}
-    for worst in (Result.EXCEEDED, Result.UNKNOWN):
+    for worst in (BudgetResult.EXCEEDED, BudgetResult.UNKNOWN):
         if worst in results:
             return worst
-    return Result.KEPT
+    return BudgetResult.KEPT
 
 
 def _of_streams(
     streams: Iterable[StreamRow], paths: Mapping[int, str], scopes: Sequence[Scope]
-) -> Iterator[Line]:
+) -> Iterator[BudgetLine]:
     for stream in streams:
         limits: dict[str, int] = {}
         for scope in scopes:
@@ -225,11 +225,11 @@ def _of_streams(
                 yield _line(stream, paths[stream["capture"]], figure, limits[figure])
 
 
-def _line(stream: StreamRow, path: str, figure: str, limit: int) -> Line:
+def _line(stream: StreamRow, path: str, figure: str, limit: int) -> BudgetLine:
     value, why = measured(stream, figure)
-    kept = Result.KEPT if value is not None and value <= limit else Result.EXCEEDED
-    result = Result.UNKNOWN if value is None else kept
-    return Line(
+    kept = BudgetResult.KEPT if value is not None and value <= limit else BudgetResult.EXCEEDED
+    result = BudgetResult.UNKNOWN if value is None else kept
+    return BudgetLine(
         stream["capture"], path, named(stream), figure, shown(figure, limit),
         "-" if value is None else shown(figure, value), result, why, stream["id"],
     )  # fmt: skip
@@ -301,7 +301,7 @@ def _fits(match: Mapping[str, str], stream: StreamRow, path: str) -> bool:
 
 def _of_findings(
     report: Report, paths: Mapping[int, str], budget: Budget, known: Set[str]
-) -> Iterator[Line]:
+) -> Iterator[BudgetLine]:
     fails = failing(budget.fail_on)
     streams = {(row["capture"], row["id"]): named(row) for row in report["streams"]}
     for finding, kind in zip(report["findings"], kinds(report), strict=True):
@@ -311,14 +311,14 @@ def _of_findings(
         at = None if finding["frame"] is None else frame_at(finding)
         forbidden = code.startswith(tuple(budget.forbid))
         if forbidden or finding["severity"] in fails:
-            yield Line(
+            yield BudgetLine(
                 finding["capture"],
                 paths[finding["capture"]],
                 streams.get((finding["capture"], finding["stream"] or ""), ""),
                 f"{code} {finding['name']}",
                 "forbidden" if forbidden else "none",
                 finding["severity"],
-                Result.EXCEEDED,
+                BudgetResult.EXCEEDED,
                 finding["text"] if at is None else f"frame {at}: {finding['text']}",
                 finding=finding,
             )

@@ -13,8 +13,8 @@ from typing import Final
 from seqaudit.cli.output.budget import (
     FIGURES,
     Budget,
-    Line,
-    Result,
+    BudgetLine,
+    BudgetResult,
     Unit,
     judged,
     measured,
@@ -231,15 +231,15 @@ def _of_budget(good: Report, bad: Report, budget: Budget) -> Iterable[Change]:
         before, after = (side.get(key) for side in sides)
         line = after or before
         assert line is not None, "a key is of a line on one side at least"
-        results = [Result.KEPT if one is None else one.result for one in (before, after)]
+        results = [BudgetResult.KEPT if one is None else one.result for one in (before, after)]
         if results[0] is results[1]:
             continue
         grade = {
-            Result.EXCEEDED: Grade.WORSE,
-            Result.KEPT: Grade.BETTER,
-            Result.UNKNOWN: Grade.UNKNOWN,
+            BudgetResult.EXCEEDED: Grade.WORSE,
+            BudgetResult.KEPT: Grade.BETTER,
+            BudgetResult.UNKNOWN: Grade.UNKNOWN,
         }[results[1]]
-        if results == [Result.UNKNOWN, Result.KEPT]:
+        if results == [BudgetResult.UNKNOWN, BudgetResult.KEPT]:
             grade = Grade.OTHER
         yield Change(
             "budget", line.about or line.figure, f"{line.figure}, limit {line.limit}",
@@ -247,10 +247,10 @@ def _of_budget(good: Report, bad: Report, budget: Budget) -> Iterable[Change]:
         )  # fmt: skip
 
 
-def _lines_of(report: Report, budget: Budget) -> dict[tuple[str, str, int], Line]:
+def _lines_of(report: Report, budget: Budget) -> dict[tuple[str, str, int], BudgetLine]:
     """Budget lines by stream in words, figure, and which of several alike it is; what fails for a
     finding by its rule."""
-    lines: dict[tuple[str, str, int], Line] = {}
+    lines: dict[tuple[str, str, int], BudgetLine] = {}
     seen: Counter[tuple[str, str]] = Counter()
     for line in judged(report, budget):
         key = (line.about if line.figure in FIGURES else "", line.figure)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from seqaudit.cli.output.budget import Line, as_findings, check_of
+from seqaudit.cli.output.budget import BudgetLine, as_findings, check_of
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TimeStyle
 from seqaudit.cli.output.writers import Document
@@ -66,7 +66,7 @@ def of_audit(report: Report, shown: Shown) -> Document:
     )
 
 
-def of_check(lines: Sequence[Line], report: Report, budget: str, shown: Shown) -> Document:
+def of_check(lines: Sequence[BudgetLine], report: Report, budget: str, shown: Shown) -> Document:
     """Budget lines, and the report that they are of.
 
     Args:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from seqaudit.cli.output.text import safe
-from seqaudit.decoders.infer.layout import Field, Layout
+from seqaudit.decoders.infer.layout import FieldAt, Layout
 from seqaudit.decoders.infer.lines import alike
-from seqaudit.pipeline.shared.infer_samples import Finding
+from seqaudit.pipeline.shared.infer_samples import Inferred
 
 
 @dataclass(slots=True)
@@ -20,7 +20,7 @@ class InferredFeed:
     """A layout, and the destinations that have it."""
 
     layout: Layout
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Inferred] = field(default_factory=list)
 
     @property
     def datagrams(self) -> int:
@@ -32,9 +32,9 @@ class InferredFeed:
         return sorted({(finding.destination, finding.port) for finding in self.findings})
 
     @property
-    def lines(self) -> list[Finding]:
+    def lines(self) -> list[Inferred]:
         """Line A of each pair, with its ``twin``; of several captures the first that shows it."""
-        found: dict[tuple[str, int], Finding] = {}
+        found: dict[tuple[str, int], Inferred] = {}
         taken: set[tuple[str, int]] = set()
         for finding in self.findings:
             twin = finding.twin
@@ -47,7 +47,7 @@ class InferredFeed:
         return [finding for _, finding in sorted(found.items())]
 
 
-def feeds_of(findings: Iterable[Finding]) -> list[InferredFeed]:
+def feeds_of(findings: Iterable[Inferred]) -> list[InferredFeed]:
     """Feeds, those with most datagrams first."""
     feeds: list[InferredFeed] = []
     for finding in findings:
@@ -77,7 +77,7 @@ def _read(layout: Layout) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _is_line_of(finding: Finding, feed: InferredFeed) -> bool:
+def _is_line_of(finding: Inferred, feed: InferredFeed) -> bool:
     """Whether a destination carries the same as one of the feed's."""
     twin = finding.twin
     return (
@@ -185,7 +185,7 @@ def _width_sentence(layout: Layout) -> str:
     return f"{seen}; {width - proven} of its {width} bytes never changed."
 
 
-def describe(place: Field | None) -> str:
+def describe(place: FieldAt | None) -> str:
     """A field as people say it."""
     if place is None:
         return "-"
@@ -194,7 +194,7 @@ def describe(place: Field | None) -> str:
     return f"{place.width} {unit} at offset {place.offset}{kind}"
 
 
-def _field(place: Field) -> str:
+def _field(place: FieldAt) -> str:
     kind = ""
     if place.text:
         kind = ", type: text"
@@ -235,7 +235,7 @@ def as_values(feeds: Sequence[InferredFeed], files: Sequence[str]) -> list[dict[
     ]
 
 
-def _line_values(finding: Finding) -> dict[str, object]:
+def _line_values(finding: Inferred) -> dict[str, object]:
     """Two lines for JSON."""
     twin = finding.twin
     assert twin is not None, "only those with a twin are line A"
@@ -273,7 +273,7 @@ def layout_values(layout: Layout) -> dict[str, object]:
     }
 
 
-def field_values(place: Field | None) -> dict[str, object] | None:
+def field_values(place: FieldAt | None) -> dict[str, object] | None:
     """A field for JSON."""
     if place is None:
         return None

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Final
 
-from seqaudit.cli.output.budget import Line, Result, named, told
+from seqaudit.cli.output.budget import BudgetLine, BudgetResult, named, told
 from seqaudit.cli.output.outcomes import failing, findings_by_capture, unjudged
 from seqaudit.cli.output.table import vantage_text
 from seqaudit.cli.output.text import filter_of, frame_at, safe
@@ -37,7 +37,7 @@ def junit(report: Report, fail_on: str) -> str:
     streams: dict[int, list[StreamRow]] = {}
     for stream in report["streams"]:
         streams.setdefault(stream["capture"], []).append(stream)
-    whole = _Document()
+    whole = _JunitDocument()
     for capture in report["captures"]:
         path, number = capture["path"], capture["capture"]
         own = streams.get(number, ())
@@ -74,17 +74,17 @@ def junit(report: Report, fail_on: str) -> str:
     return whole.text()
 
 
-def junit_of_check(lines: Iterable[Line], report: Report, budget: str) -> str:
+def junit_of_check(lines: Iterable[BudgetLine], report: Report, budget: str) -> str:
     """A check: a suite a capture, a testcase a budget line; too little to judge is an error.
 
     Args:
         budget: the file that has it.
     """
     captures = {capture["path"]: capture for capture in report["captures"]}
-    by_path: dict[str, list[Line]] = {}
+    by_path: dict[str, list[BudgetLine]] = {}
     for line in lines:
         by_path.setdefault(line.path, []).append(line)
-    whole = _Document()
+    whole = _JunitDocument()
     for path, own in by_path.items():
         capture = captures[path]
         systems = {
@@ -100,9 +100,9 @@ def junit_of_check(lines: Iterable[Line], report: Report, budget: str) -> str:
                 suite, "testcase", {"classname": _classname(path), "name": safe(name)}
             )
             message = {"message": safe(told(line))}
-            if line.result is Result.EXCEEDED:
+            if line.result is BudgetResult.EXCEEDED:
                 ET.SubElement(case, "failure", {"type": "exceeded"} | message)
-            elif line.result is Result.UNKNOWN:
+            elif line.result is BudgetResult.UNKNOWN:
                 ET.SubElement(case, "error", {"type": "too-little-to-judge"} | message)
             else:
                 ET.SubElement(case, "system-out").text = safe(told(line))
@@ -110,7 +110,7 @@ def junit_of_check(lines: Iterable[Line], report: Report, budget: str) -> str:
     return whole.text()
 
 
-class _Document:
+class _JunitDocument:
     """Suites as text, and their numbers: elements of all suites would take ten times the room."""
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from seqaudit.cli.output.budget import Line
+from seqaudit.cli.output.budget import BudgetLine
 from seqaudit.cli.output.outcomes import SEVERITIES
 from seqaudit.cli.output.text import finding_text, frame_at, safe
 from seqaudit.cli.output.verdict import verdict
@@ -48,7 +48,7 @@ def markdown(report: Report, limit: int) -> Iterator[str]:
         yield from _table(STREAM, map(_stream, streams[:most]), len(streams) - most)
 
 
-def markdown_of_check(lines: Sequence[Line], limit: int) -> Iterator[str]:
+def markdown_of_check(lines: Sequence[BudgetLine], limit: int) -> Iterator[str]:
     """A check: how it ended, and its lines, what was exceeded first; limited as above."""
     from seqaudit.cli.output.tables.check import HEADER, by_result, cells, sentence
 

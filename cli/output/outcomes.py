@@ -82,7 +82,7 @@ def findings_by_capture(report: Report) -> dict[int, list[FindingRow]]:
     return found
 
 
-class Judged:
+class RuleCoverage:
     """In which captures a rule was judged, and why it was not in some or all of others."""
 
     def __init__(self, rule: RuleRow) -> None:

@@ -77,7 +77,7 @@ def page(
     gaps = ranked["gaps"][:rows] if rows > 0 else ranked["gaps"]
     findings = gravest_first(report["findings"])
     shown = findings[: FINDINGS if limit is None else limit] if limit != 0 else findings
-    links = _Links(ranked, gaps)
+    links = _PageLinks(ranked, gaps)
     about = links.of(shown)
     tables: list[Listing] = []
     yield from _head(report)
@@ -186,7 +186,7 @@ def _totals(report: Report) -> Iterator[str]:
 
 
 def _findings(
-    report: Report, style: TimeStyle, shown: Sequence[FindingRow], more: int, links: "_Links"
+    report: Report, style: TimeStyle, shown: Sequence[FindingRow], more: int, links: "_PageLinks"
 ) -> Iterator[str]:
     yield '<section aria-labelledby="findings"><h2 id="findings">Findings</h2>\n'
     if not report["findings"]:
@@ -209,7 +209,7 @@ def _findings(
 
 
 def _finding(
-    number: int, finding: FindingRow, capture: CaptureRow, style: TimeStyle, links: "_Links"
+    number: int, finding: FindingRow, capture: CaptureRow, style: TimeStyle, links: "_PageLinks"
 ) -> Iterator[str]:
     severity, rule = finding["severity"], finding["rule"]
     where = _text(capture_name(capture))
@@ -250,7 +250,7 @@ def _rules(findings: Iterable[FindingRow]) -> Iterator[str]:
     yield "</section>\n"
 
 
-class _Links:
+class _PageLinks:
     """From findings to streams and gaps of the page, and from gaps to findings."""
 
     def __init__(self, report: Report, gaps: Iterable[GapRow]) -> None:

@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from seqaudit.cli.output.budget import FIGURE_RULES
 from seqaudit.cli.output.ci import fingerprints
-from seqaudit.cli.output.outcomes import Judged, unjudged
+from seqaudit.cli.output.outcomes import RuleCoverage, unjudged
 from seqaudit.cli.output.text import filter_of, finding_text, frame_at, safe
 from seqaudit.replay.contract.report_rows import EvidenceRow, FindingRow, Report
 from seqaudit.replay.stages.systems import RULES
@@ -175,7 +175,7 @@ def _location(
 def _not_judged(report: Report, places: Mapping[str, int]) -> Iterator[dict[str, object]]:
     """A note for every rule that could not be judged in a capture."""
     captures = [(capture["capture"], capture["path"]) for capture in report["captures"]]
-    for rule in map(Judged, report["rules"]):
+    for rule in map(RuleCoverage, report["rules"]):
         for number, path in captures:
             why = rule.reasons(number)
             if why and not rule.judged_in(number):

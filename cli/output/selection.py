@@ -33,7 +33,7 @@ class Moment:
     file: str | None = None
 
 
-class Place(NamedTuple):
+class RowMoment(NamedTuple):
     """A moment of a row; nulls where it has none."""
 
     file: int
@@ -181,20 +181,20 @@ class Selection:
         )
 
 
-def _span(row: Row) -> tuple[Place, Place]:
+def _span(row: Row) -> tuple[RowMoment, RowMoment]:
     """The first and the last moment of a row."""
     if "first_frame" in row:
         return (
-            Place(row.get("first_frame_file", 0), row["first_frame"], row.get("first_ns")),
-            Place(row.get("last_frame_file", 0), row["last_frame"], row.get("last_ns")),
+            RowMoment(row.get("first_frame_file", 0), row["first_frame"], row.get("first_ns")),
+            RowMoment(row.get("last_frame_file", 0), row["last_frame"], row.get("last_ns")),
         )
     name = "frame" if "frame" in row else "revealed_frame"
     at_ns = row.get("at_ns", row.get("revealed_at_ns"))
-    at = Place(row.get(f"{name}_file", 0), row.get(name), at_ns)
+    at = RowMoment(row.get(f"{name}_file", 0), row.get(name), at_ns)
     return at, at
 
 
-def _before(at: Place, moment: Moment, start: Start, *, behind: bool = False) -> bool:
+def _before(at: RowMoment, moment: Moment, start: Start, *, behind: bool = False) -> bool:
     """Whether a place is before a moment, or behind it; it is neither where nobody can tell."""
     own: tuple[int, ...]
     limit: tuple[int, ...]

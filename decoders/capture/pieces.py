@@ -16,9 +16,9 @@ from seqaudit.decoders.capture import pcapng
 from seqaudit.decoders.capture.reader import STDIN, Piece, Reader, sniff
 
 __all__ = [
-    "Account",
     "Correction",
     "Piece",
+    "PieceBounds",
     "merge_interfaces",
     "plan_pieces",
     "settle",
@@ -31,7 +31,7 @@ __all__ = [
 TO_THE_END: Final = 1 << 62
 
 
-class Account(Protocol):
+class PieceBounds(Protocol):
     """What ``settle`` needs of a piece's account; a Reader is one."""
 
     begin: int
@@ -135,7 +135,7 @@ def with_proven_start(piece: Piece, landing: int, state: str = "") -> Piece:
     )
 
 
-def settle(pieces: Sequence[Piece], accounts: Sequence[Account]) -> list[Correction]:
+def settle(pieces: Sequence[Piece], accounts: Sequence[PieceBounds]) -> list[Correction]:
     """Which pieces did not start where the one before them landed.
 
     Args:

@@ -21,11 +21,11 @@ from seqaudit.decoders.capture.formats import Format, recognize, sniff
 from seqaudit.decoders.capture.sources import (
     CHUNK_BYTES,
     STEP_BYTES,
+    ByteSource,
+    FileWindow,
     InOrder,
     Rejoined,
     Sequence,
-    Source,
-    Window,
     open_source,
 )
 from seqaudit.decoders.contract.errors import CaptureError
@@ -156,7 +156,7 @@ class Reader:
     comments: int = 0
     comment_texts: list[str] = field(default_factory=list)
 
-    _window: Window = field(init=False, repr=False)
+    _window: FileWindow = field(init=False, repr=False)
     _walker: walkers.Walker = field(init=False, repr=False)
     _columns: Int64s = field(init=False, repr=False)
     _outputs: list[Any] = field(init=False, repr=False)
@@ -173,7 +173,7 @@ class Reader:
                 self.problem = inner.problem
                 self.cut = self.cut or inner.incomplete
 
-    def _open(self) -> tuple[Source, Decompressed | None]:
+    def _open(self) -> tuple[ByteSource, Decompressed | None]:
         """The uncompressed bytes of the piece; a file must still be the one that was planned."""
         piece = self.piece
         if self.stream is not None:
@@ -202,13 +202,13 @@ class Reader:
         inner = Decompressed(InOrder(source), piece.compression)
         return Sequence(inner, source), inner
 
-    def _prepare(self, source: Source) -> None:
+    def _prepare(self, source: ByteSource) -> None:
         piece = self.piece
         size = piece.size_bytes if source.seekable else -1
         chunk = self.chunk_bytes
         if size >= 0:
             chunk = min(chunk, max(4096, size))
-        self._window = Window(
+        self._window = FileWindow(
             source, compile_it=self.compile_it, chunk_bytes=chunk, size_bytes=size
         )
         self._columns = np.empty((9, apart(self.room)), np.int64)[:, : self.room]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from seqaudit.decoders.capture import pcapng
 from seqaudit.decoders.capture import record_kernels as k
-from seqaudit.decoders.capture.sources import Window
+from seqaudit.decoders.capture.sources import FileWindow
 from seqaudit.decoders.kernels.loader import Argument, Kernels, argument, data_argument, kernel
 
 Int64s = npt.NDArray[np.int64]
@@ -112,7 +112,7 @@ def first_section(head: bytes) -> pcapng.State | None:
     return section.state(None)
 
 
-class Step(NamedTuple):
+class BlockEnd(NamedTuple):
     """Where a control block ends in the window, and PASSED or why it may not be passed."""
 
     after: int
@@ -133,16 +133,16 @@ class Walker(Protocol):
     @property
     def comments(self) -> int: ...
     def walk(
-        self, window: Window, at: int, stop: int, frame: int, room: int, outputs: list[Argument]
+        self, window: FileWindow, at: int, stop: int, frame: int, room: int, outputs: list[Argument]
     ) -> tuple[int, int, int]: ...
-    def control(self, window: Window, at: int, *, counting: bool) -> Step: ...
-    def passed_over(self, window: Window, at: int) -> int: ...
+    def control(self, window: FileWindow, at: int, *, counting: bool) -> BlockEnd: ...
+    def passed_over(self, window: FileWindow, at: int) -> int: ...
     def is_length(self, data: Bytes, total: int) -> bool: ...
     def candidates(self, data: Bytes, low: int, high: int, length: int) -> Int64s: ...
-    def find(self, window: Window, candidates: Int64s) -> tuple[int, int]: ...
-    def exact_tail(self, window: Window, at: int) -> int: ...
-    def explain(self, window: Window, at: int, why: int) -> str: ...
-    def take_comment(self, window: Window) -> str: ...
+    def find(self, window: FileWindow, candidates: Int64s) -> tuple[int, int]: ...
+    def exact_tail(self, window: FileWindow, at: int) -> int: ...
+    def explain(self, window: FileWindow, at: int, why: int) -> str: ...
+    def take_comment(self, window: FileWindow) -> str: ...
     def take_texts(self) -> list[str]: ...
     def want_comments(self, number: int) -> None: ...
     def state(self) -> pcapng.State | None: ...
@@ -165,7 +165,7 @@ class _Chains:
     def _argument(self, array: Int64s) -> Argument:
         return argument(array, compile_it=self._compile_it)
 
-    def find(self, window: Window, candidates: Int64s) -> tuple[int, int]:
+    def find(self, window: FileWindow, candidates: Int64s) -> tuple[int, int]:
         """The kernel's find_chain over these candidates."""
         self._searched += len(candidates)
         compile_it = self._compile_it or self._searched > COMPILE_FROM_CANDIDATES
@@ -180,7 +180,7 @@ class _Chains:
         )
         return int(index), int(found)
 
-    def exact_tail(self, window: Window, at: int) -> int:
+    def exact_tail(self, window: FileWindow, at: int) -> int:
         """The first offset from ``at`` on whose records reach the very end of the file, 16 or more.
 
         Asked where a file seems to end inside a record: so long a row that ends exactly there says
@@ -237,7 +237,7 @@ class PcapWalker(_Chains):
         self._filled = 0
 
     def walk(
-        self, window: Window, at: int, stop: int, frame: int, room: int, outputs: list[Argument]
+        self, window: FileWindow, at: int, stop: int, frame: int, room: int, outputs: list[Argument]
     ) -> tuple[int, int, int]:
         self._fill(outputs, min(room, (window.length - at) // RECORD_HEADER_LEAST + 1))
         count, at, why = self._kernels.walk_pcap(
@@ -283,16 +283,16 @@ class PcapWalker(_Chains):
         good &= (second | sizes) != 0  # no holes of zeros
         return np.flatnonzero(good) + low
 
-    def control(self, window: Window, at: int, *, counting: bool) -> Step:
+    def control(self, window: FileWindow, at: int, *, counting: bool) -> BlockEnd:
         raise AssertionError("a pcap has no control blocks")
 
-    def passed_over(self, window: Window, at: int) -> int:
+    def passed_over(self, window: FileWindow, at: int) -> int:
         return 0  # every record is a packet
 
     def is_length(self, data: Bytes, total: int) -> bool:
         raise AssertionError("a pcap record says its length once")
 
-    def explain(self, window: Window, at: int, why: int) -> str:
+    def explain(self, window: FileWindow, at: int, why: int) -> str:
         left = window.length - at
         header = self._header.record_header_bytes
         if left < header:
@@ -306,7 +306,7 @@ class PcapWalker(_Chains):
             return f"damaged record header: it claims {captured} bytes, {limit} is the most"
         return f"damaged record header: odd values, and no record follows its {captured} bytes"
 
-    def take_comment(self, window: Window) -> str:
+    def take_comment(self, window: FileWindow) -> str:
         raise AssertionError("a pcap has no comments")
 
     def take_texts(self) -> list[str]:
@@ -390,7 +390,7 @@ class PcapngWalker(_Chains):
         return int(self._state[k.X_COMMENTS]) + self._other_comments
 
     def walk(
-        self, window: Window, at: int, stop: int, frame: int, room: int, outputs: list[Argument]
+        self, window: FileWindow, at: int, stop: int, frame: int, room: int, outputs: list[Argument]
     ) -> tuple[int, int, int]:
         count, at, why = self._kernels.walk_pcapng(
             data_argument(window.data, compile_it=self._compile_it),
@@ -409,7 +409,7 @@ class PcapngWalker(_Chains):
         )
         return int(count), int(at), int(why)
 
-    def control(self, window: Window, at: int, *, counting: bool) -> Step:
+    def control(self, window: FileWindow, at: int, *, counting: bool) -> BlockEnd:
         """Take in the section header, interface description or statistics block at ``at``."""
         data = window.data
         left = window.length - at
@@ -417,35 +417,35 @@ class PcapngWalker(_Chains):
         order = pcapng.byte_order(self._current.big_endian)
         if bytes(data[at : at + 4]) == b"\n\r\r\n":
             if left < 12:
-                return Step(at, short)
+                return BlockEnd(at, short)
             big_endian = pcapng.read_byte_order(bytes(data[at : at + 12]))
             if big_endian is None:
-                return Step(at, k.DAMAGE)
+                return BlockEnd(at, k.DAMAGE)
             order = pcapng.byte_order(big_endian)
             total = int.from_bytes(data[at + 4 : at + 8], order)
             if total < 28 or total % 4 or total > LONGEST_SNAP:
-                return Step(at, k.DAMAGE)
+                return BlockEnd(at, k.DAMAGE)
             if left < total:
-                return Step(
+                return BlockEnd(
                     at, k.DOUBTFUL_CUT if window.at_end and total > k.USUAL_LIMIT else short
                 )
             if int.from_bytes(data[at + total - 4 : at + total], order) != total:
-                return Step(at, k.DAMAGE)
+                return BlockEnd(at, k.DAMAGE)
             if counting:
                 self._begin_section(
                     window.base + at, bytes(data[at : at + total]), big_endian=big_endian
                 )
             elif window.base + at != self.section:
-                return Step(at, REFUSED)
-            return Step(at + total, PASSED)
+                return BlockEnd(at, REFUSED)
+            return BlockEnd(at + total, PASSED)
         total = int.from_bytes(data[at + 4 : at + 8], order)
         if counting:
             self._current.read_block(bytes(data[at : at + total]), window.base + at)
             self._other_comments += self._current.count_comments()
             self._refresh()
-        return Step(at + total, PASSED)
+        return BlockEnd(at + total, PASSED)
 
-    def passed_over(self, window: Window, at: int) -> int:
+    def passed_over(self, window: FileWindow, at: int) -> int:
         """The length that the block at ``at`` claims if no more of it matters; else 0."""
         if window.length - at < 12:
             return 0
@@ -486,7 +486,7 @@ class PcapngWalker(_Chains):
         good |= (byte(0) == 0x0A) & (byte(1) == 0x0D) & (byte(2) == 0x0D) & (byte(3) == 0x0A)
         return np.flatnonzero(good) + low
 
-    def explain(self, window: Window, at: int, why: int) -> str:
+    def explain(self, window: FileWindow, at: int, why: int) -> str:
         left = window.length - at
         if left < 12:
             return f"{left} bytes of a block header of 12"
@@ -497,7 +497,7 @@ class PcapngWalker(_Chains):
             return f"the block claims {total} bytes, {left} are left"
         return f"damaged block header: type {kind:#x}, length {total}"
 
-    def take_comment(self, window: Window) -> str:
+    def take_comment(self, window: FileWindow) -> str:
         at, size = int(self._state[k.X_COMMENT_AT]), int(self._state[k.X_COMMENT_BYTES])
         return pcapng.text_of(bytes(window.data[at : at + size]))
 

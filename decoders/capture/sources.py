@@ -25,7 +25,7 @@ JUMP_BYTES: Final = 1 << 16  # what is read behind a jump at first
 STEP_BYTES: Final = 1 << 20
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """Bytes by offset; a source in order is only ever asked for the offset where it stands."""
 
     seekable: bool
@@ -82,7 +82,7 @@ class Sequence:
     seekable = False
     stamp = Stamp(-1, -1)
 
-    def __init__(self, reader: ByteReader, owner: "Source | None" = None) -> None:
+    def __init__(self, reader: ByteReader, owner: "ByteSource | None" = None) -> None:
         self._reader = reader
         self._owner = owner
         self._position = 0
@@ -109,7 +109,7 @@ class Sequence:
 class InOrder:
     """A source by offset as a ByteReader, for the decompressors."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ByteSource) -> None:
         self._source = source
         self._position = 0
 
@@ -134,14 +134,14 @@ class Rejoined:
         return self._stream.read(size)
 
 
-def open_source(path: str) -> Source:
+def open_source(path: str) -> ByteSource:
     """Open a path or URI; raises CaptureError with one line for what is in the way."""
     if is_remote(path) and not Path(path).exists():
         return RemoteFile(path)
     return LocalFile(path)
 
 
-class Window:
+class FileWindow:
     """A stretch of the capture in memory, moved forward as it is used up.
 
     Attributes:
@@ -152,7 +152,7 @@ class Window:
     """
 
     def __init__(
-        self, source: Source, *, compile_it: bool, chunk_bytes: int, size_bytes: int
+        self, source: ByteSource, *, compile_it: bool, chunk_bytes: int, size_bytes: int
     ) -> None:
         self._source = source
         self._compile_it = compile_it

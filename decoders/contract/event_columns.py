@@ -54,7 +54,7 @@ def _kept_nulls(kind: pa.DataType) -> pa.Array:
     return pa.nulls(KEPT_ROWS, kind)
 
 
-class Rows:
+class EventRows:
     """Some rows of a table whose columns are contiguous; a column is copied where it is wanted.
 
     Args:

@@ -126,7 +126,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Route:
     """From where to where a datagram goes; networks as text, None: any."""
 
     destination: str | None = None
@@ -136,16 +136,16 @@ class Place:
 
     @property
     def anywhere(self) -> bool:
-        return self == Place()
+        return self == Route()
 
     def joins(self, ends: Ends) -> bool:
         """Whether one of two ends is this place and the other one its source."""
         return any(
-            self.overlaps(Place(to[0], (to[1], to[1]), by[0], (by[1], by[1])))
+            self.overlaps(Route(to[0], (to[1], to[1]), by[0], (by[1], by[1])))
             for by, to in (ends, ends[::-1])
         )
 
-    def overlaps(self, other: Place) -> bool:
+    def overlaps(self, other: Route) -> bool:
         """Whether a datagram can be at both places."""
         return (
             _share_addresses(self.destination, other.destination)
@@ -189,7 +189,7 @@ class Message:
     sort: Is
     says: Says = Says.NEXT
     when: tuple[Condition, ...] = ()
-    match: tuple[Place, ...] = ()
+    match: tuple[Route, ...] = ()
     to_server: bool = False
     from_server: bool = False
     length: tuple[int, int] | None = None
@@ -271,7 +271,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Framing:
+class FrameLayout:
     """How frames follow each other on a TCP connection: what a datagram is elsewhere.
 
     Attributes:
@@ -322,7 +322,7 @@ class Feed:
     fields: tuple[Field, ...]
     seqno: str
     about: str = ""
-    match: tuple[Place, ...] = ()
+    match: tuple[Route, ...] = ()
     require: tuple[Condition, ...] = ()
     recognise: tuple[Condition, ...] = ()
     stream: tuple[str, ...] = ("destination", "port")
@@ -344,7 +344,7 @@ class Feed:
     source: str = field(default="", compare=False)
     protocol: int = 0
     ethertype: int = 0
-    framing: Framing | None = None
+    framing: FrameLayout | None = None
     login: tuple[Condition, ...] = ()
     tried: bool = False
     where: str = field(default="", compare=False)
@@ -376,18 +376,18 @@ class Feed:
             if self.servers or not (message.to_server or message.from_server)
         )
 
-    def places_of(self, message: Message) -> tuple[Place, ...]:
+    def places_of(self, message: Message) -> tuple[Route, ...]:
         """Where a message is, servers included; empty: wherever the feed is."""
         places = list(message.match)
         for address, port in self.servers:
             if message.to_server:
-                places.append(Place(destination=address, port=(port, port)))
+                places.append(Route(destination=address, port=(port, port)))
             if message.from_server:
-                places.append(Place(source=address, source_port=(port, port)))
+                places.append(Route(source=address, source_port=(port, port)))
         return tuple(places)
 
     @property
-    def own_places(self) -> tuple[Place, ...]:
+    def own_places(self) -> tuple[Route, ...]:
         """Every place where datagrams are the feed's, servers left out."""
         return (*self.match, *(place for message in self.messages for place in message.match))
 
@@ -441,7 +441,7 @@ class Feed:
             bits += sum(self.field(condition.field).bits for condition in self.require)
         return bits
 
-    def at(self, places: tuple[Place, ...]) -> Feed:
+    def at(self, places: tuple[Route, ...]) -> Feed:
         """The same feed at other places."""
         return replace(self, match=places)
 

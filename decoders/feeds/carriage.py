@@ -12,7 +12,7 @@ from seqaudit.decoders.contract.feed_layout import (
     NETWORK_PARTS,
     PORTS,
     Feed,
-    Framing,
+    FrameLayout,
     Is,
     Type,
 )
@@ -30,7 +30,7 @@ _MOST_BYTES: Final = 65535
 _FRAME: Final = "write such as {offset: 0, width: 2, adds: 2}"
 
 
-def framing(node: Node, big_endian: bool) -> Framing:
+def framing(node: Node, big_endian: bool) -> FrameLayout:
     """How frames follow each other on TCP."""
     entries = node.map(("offset", "width", "byte_order", "adds", "begins", "text"), _FRAME)
     for key in ("offset", "width"):
@@ -38,7 +38,7 @@ def framing(node: Node, big_endian: bool) -> Framing:
             node.fail(f"has no {key}", _FRAME)
     if "byte_order" in entries:
         big_endian = entries["byte_order"].word(("big", "little")) == "big"
-    found = Framing(
+    found = FrameLayout(
         entries["offset"].number(0, _MOST_BYTES, "count bytes from the frame's first, 0"),
         entries["width"].number(1, 4, "a length is 1 to 4 bytes wide"),
         big_endian,

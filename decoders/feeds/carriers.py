@@ -23,7 +23,7 @@ from seqaudit.decoders.feeds.datagrams import SYSTEM, FeedDecoder
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
-from seqaudit.decoders.network.packets import ETHERNET, Datagrams, Outcome, Packets
+from seqaudit.decoders.network.packets import ETHERNET, Datagrams, FrameOutcome, Packets
 
 #: Bytes of an Ethernet header in front of its type, and of tags that may follow it with another:
 #: VLANs, HSR, 802.1CB.
@@ -92,7 +92,7 @@ class _OverIp:
             outcome=np.zeros(len(rows), np.int64),
         )
         batches = self.decoder.decode(datagrams)
-        taken = np.flatnonzero(datagrams.outcome != Outcome.NOT_CLAIMED)
+        taken = np.flatnonzero(datagrams.outcome != FrameOutcome.NOT_CLAIMED)
         if len(taken):
             sizes = packets.record_column("original")[rows[taken]]
             self._account.hand_over(columns[k.FLOW][rows[taken]], sizes)
@@ -151,9 +151,9 @@ class _OverEthernet:
             outcome=np.zeros(len(rows), np.int64),
         )
         batches = self.decoder.decode(datagrams)
-        taken = np.flatnonzero(datagrams.outcome != Outcome.NOT_CLAIMED)
+        taken = np.flatnonzero(datagrams.outcome != FrameOutcome.NOT_CLAIMED)
         if len(taken):
-            self._account.count(Outcome.OTHER, -len(taken))
+            self._account.count(FrameOutcome.OTHER, -len(taken))
             _count(self._account, datagrams, taken, packets.record_column("original")[rows[taken]])
         return batches
 
@@ -194,7 +194,7 @@ def _count(account: Account, datagrams: Datagrams, taken: Int64s, sizes: Int64s)
     """Account for packets that are a feed's."""
     for outcome, count in enumerate(np.bincount(datagrams.outcome[taken]).tolist()):
         if count:
-            account.count(Outcome(outcome), count)
+            account.count(FrameOutcome(outcome), count)
     # what stands for a port is the number of a protocol or an Ethernet type, of 16 bits at most
     ends, which = grouped(datagrams.destination[taken] << 16 | datagrams.destination_port[taken])
     totals = np.zeros(len(ends), np.int64)

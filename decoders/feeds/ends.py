@@ -6,7 +6,7 @@ import ipaddress
 import re
 from typing import Final
 
-from seqaudit.decoders.contract.feed_layout import LINE_NAMES, PORTS, Line, Place
+from seqaudit.decoders.contract.feed_layout import LINE_NAMES, PORTS, Line, Route
 
 _PORTS: Final = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 END_ADVICE: Final = "write such as 233.54.12.1:26400 or [ff05::1]:26400"
@@ -44,12 +44,12 @@ def parse_end(text: str) -> tuple[str, int]:
     return network, ports[0]
 
 
-def parse_place(text: str) -> Place:
+def parse_place(text: str) -> Route:
     """``any``, ADDRESS[/BITS][:PORT[-PORT]] or :PORT[-PORT]. Raises ValueError."""
     if text == "any":
-        return Place()
+        return Route()
     network, ports = _split_end(text)
-    return Place(destination=network, port=ports or PORTS)
+    return Route(destination=network, port=ports or PORTS)
 
 
 def _split_end(text: str) -> tuple[str | None, tuple[int, int] | None]:

@@ -30,8 +30,8 @@ from seqaudit.decoders.contract.feed_layout import (
     Is,
     Line,
     Message,
-    Place,
     Repeat,
+    Route,
     Says,
     Timestamp,
     Type,
@@ -541,17 +541,17 @@ def _one_or_more(node: Node, advice: str) -> list[Node]:
     return node.list(advice) if node.is_list else [node]
 
 
-def _places(node: Node) -> tuple[Place, ...]:
+def _places(node: Node) -> tuple[Route, ...]:
     advice = "write such as - {destination: 239.1.1.0/24, port: 26400-26499}, or any"
     if isinstance(node.node, yaml.ScalarNode):
         node.word(("any",), advice)
-        return (Place(),)
+        return (Route(),)
     places = []
     for each in node.list(advice):
         entries = each.map(PLACE_PARTS, advice)
         if not entries:
             each.fail("is empty", f"{advice} for every datagram")
-        place = Place()
+        place = Route()
         for key, value in entries.items():
             if key in ("port", "source_port"):
                 read: Any = value.parsed(parse_ports, "write a port or a range such as 26400-26499")

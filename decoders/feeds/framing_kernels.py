@@ -16,7 +16,7 @@ LONGEST = 16777216
 
 
 def walk(data, at, stop, offset, width, big, adds, begins, starts, stops, room):
-    """Frames from ``at``, which is the begin of one: of ``decoders.contract.Framing``.
+    """Frames from ``at``, which is the begin of one: of ``decoders.contract.FrameLayout``.
 
     Args:
         starts, stops: where frames go, ``room`` of them.

@@ -7,7 +7,7 @@ another connection.
 
 Where a message at the begin of a connection tells the session and the first number (``login``),
 each message of data takes the next one. The kernel then reads frames with these in front of them
-(``Told``). Of a direction of which bytes are missing nobody knows the number any more: its frames
+(``_Login``). Of a direction of which bytes are missing nobody knows the number any more: its frames
 are undecodable until another login.
 """
 
@@ -26,9 +26,9 @@ from seqaudit.decoders.contract.feed_layout import (
     Condition,
     Feed,
     Field,
-    Framing,
+    FrameLayout,
     Is,
-    Place,
+    Route,
     Type,
 )
 from seqaudit.decoders.contract.settings import DecodeSettings
@@ -42,13 +42,13 @@ from seqaudit.decoders.kernels.loader import (
     data_argument,
     kernel,
 )
-from seqaudit.decoders.network.packets import Datagrams, Outcome
+from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.tcp.framing import (
     MESSAGE,
     Heads,
+    Match,
     Split,
     StreamFrames,
-    Verdict,
     no_frames,
 )
 
@@ -66,7 +66,7 @@ _ANNOUNCED: Final = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,8})[ \t]*\r\
 #: Bytes of a told number in front of a frame.
 _NUMBER_BYTES: Final = 8
 _NOT_TOLD: Final = "a number that only bytes before tell, which were not captured"
-_EVERYWHERE: Final = (Place("0.0.0.0/0"), Place("::/0"))
+_EVERYWHERE: Final = (Route("0.0.0.0/0"), Route("::/0"))
 
 Bools = npt.NDArray[np.bool_]
 
@@ -81,9 +81,9 @@ class FeedStreams:
         self._feed, self._frame = feed, feed.framing
         self._settings = settings
 
-    def recognise(self, prefix: bytes, began: bool) -> Verdict:
+    def recognise(self, prefix: bytes, began: bool) -> Match:
         """Nothing but the place says whose a connection is."""
-        return Verdict.NO
+        return Match.NO
 
     def refuses(self, heads: Heads) -> npt.NDArray[np.bool_]:
         """All."""
@@ -99,7 +99,7 @@ class FeedStreams:
 class FeedFraming:
     """Framing of one direction. Out of step, it looks for frames in a row."""
 
-    def __init__(self, framing: Framing, began: bool, *, compile_it: bool) -> None:
+    def __init__(self, framing: FrameLayout, began: bool, *, compile_it: bool) -> None:
         self._framing = framing
         self._in_step = began
         self._compile_it = compile_it
@@ -203,7 +203,7 @@ class FeedStreamDecoder:
     """StreamDecoder of one feed: the frames go to the decoder of datagrams."""
 
     def __init__(self, feed: Feed, settings: DecodeSettings) -> None:
-        self._told = _Told(feed) if feed.login else None
+        self._told = _Login(feed) if feed.login else None
         read = feed if self._told is None else self._told.read
         self._decoder = FeedDecoder(replace(settings, feeds=(read.at(_EVERYWHERE),)))
         self._feed = feed
@@ -215,12 +215,12 @@ class FeedStreamDecoder:
         """Write outcomes and return rows; no run is open from call to call."""
         own = np.flatnonzero(frames.kind == MESSAGE)
         self._texts += frames.count - len(own)
-        frames.outcome[:] = Outcome.DECODED
+        frames.outcome[:] = FrameOutcome.DECODED
         start, stop, data = frames.start[own], frames.stop[own], frames.data
         if self._told is not None:
             known, start, stop, data = self._told.put(frames)
             unknown = np.flatnonzero(~known)
-            frames.outcome[unknown] = Outcome.UNDECODABLE
+            frames.outcome[unknown] = FrameOutcome.UNDECODABLE
             self._unknown += len(unknown)
             own = np.flatnonzero(known)
         if not len(own):
@@ -238,7 +238,9 @@ class FeedStreamDecoder:
         )  # fmt: skip
         batches = [*self._decoder.decode(datagrams), *self._decoder.finish()]
         claimed = datagrams.outcome
-        frames.outcome[own] = np.where(claimed == Outcome.NOT_CLAIMED, Outcome.OTHER, claimed)
+        frames.outcome[own] = np.where(
+            claimed == FrameOutcome.NOT_CLAIMED, FrameOutcome.OTHER, claimed
+        )
         return [_placed(batch, frames.frame[own], frames.place[own]) for batch in batches]
 
     def account(self) -> dict[str, object]:
@@ -260,7 +262,7 @@ class FeedStreamDecoder:
         return self._numbers[host]
 
 
-class _Told:
+class _Login:
     """What a login tells, in front of the frames behind it.
 
     Attributes:

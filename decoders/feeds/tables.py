@@ -21,7 +21,7 @@ from seqaudit.decoders.contract.feed_layout import (
     Feed,
     Field,
     Is,
-    Place,
+    Route,
     Says,
     Timestamp,
     Type,
@@ -219,7 +219,7 @@ class Tables:
             )  # fmt: skip
         elif feed.told_messages:
             row[k.F_PLAIN] = 0
-        first = next((f for f in self.feeds if Place() in f.match and not f.carrier), None)
+        first = next((f for f in self.feeds if Route() in f.match and not f.carrier), None)
         top = _top(feed)
         known = top is not None and not self.memory_of_log(feed)
         if feed is first and top is not None and known and not (masked or rare):
@@ -287,7 +287,7 @@ class Tables:
         """Rules of a feed; those of lines first, what is anywhere is left to ``anywhere``."""
         for pair, line in enumerate(feed.lines):
             for letter, (address, port) in enumerate(line.ends):
-                end = Place(destination=address, port=(port, port))
+                end = Route(destination=address, port=(port, port))
                 yield self._rule(place, end, line=(pair << 1 | letter) + 2)
         for where in feed.match:
             if feed.carrier:  # its number stands for the ports
@@ -299,7 +299,7 @@ class Tables:
                 yield self._rule(place, where, message=number, unicast=served)
 
     def _rule(
-        self, feed: int, place: Place, *, message: int = -1, line: int = 0, unicast: bool = False
+        self, feed: int, place: Route, *, message: int = -1, line: int = 0, unicast: bool = False
     ) -> list[int]:
         if place.anywhere and message < 0:  # no port can be this: only ``anywhere`` looks at it
             ports = source_ports = (PORTS[1] + 1, PORTS[1] + 1)

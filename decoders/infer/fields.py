@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from seqaudit.decoders.infer.layout import Field, Layout
+from seqaudit.decoders.infer.layout import FieldAt, Layout
 from seqaudit.decoders.infer.number import (
     PLAIN_WIDTHS,
     Bools,
@@ -47,23 +47,23 @@ def is_variable(heads: Bytes, low: int, same: Bools, layout: Layout) -> bool:
     return turns and bool(np.count_nonzero(steady) > 0.95 * len(steady))
 
 
-def preference(growth: Growth, number: Field) -> tuple[int, bool, bool, int]:
+def preference(growth: Growth, number: FieldAt) -> tuple[int, bool, bool, int]:
     """Which byte order is the likelier: by carries seen, then by a plain and aligned field."""
     plain = number.width in PLAIN_WIDTHS and number.width > 1
     return growth.proven, plain, plain and number.offset % number.width == 0, growth.still
 
 
-def count_field(heads: Bytes, low: int, order: Order, number_low: int) -> Field:
+def count_field(heads: Bytes, low: int, order: Order, number_low: int) -> FieldAt:
     """Two bytes where the upper one is nearly always 0, else one."""
     upper = low - 1 if order == "big" else low + 1
     if 0 <= upper < heads.shape[1] and upper != number_low:
         byte = heads[:, upper]
         if float((byte == 0).mean()) >= 0.9:
-            return Field(min(low, upper), 2, order)
-    return Field(low, 1, None)
+            return FieldAt(min(low, upper), 2, order)
+    return FieldAt(low, 1, None)
 
 
-def counts_of(heads: Bytes, count: Field) -> tuple[Int64s, int]:
+def counts_of(heads: Bytes, count: FieldAt) -> tuple[Int64s, int]:
     """(n,) how many numbers the datagrams take, and how many are the end of a session (all ones,
     which takes none)."""
     counts = field_values(heads, count.offset, count.width, count.order or "big").astype(np.int64)
@@ -72,12 +72,12 @@ def counts_of(heads: Bytes, count: Field) -> tuple[Int64s, int]:
     return counts, int(all_ones.sum())
 
 
-def number_field(low: int, width: int, order: Order) -> Field:
+def number_field(low: int, width: int, order: Order) -> FieldAt:
     offset = low - width + 1 if order == "big" else low
-    return Field(offset, width, order if width > 1 else None)
+    return FieldAt(offset, width, order if width > 1 else None)
 
 
-def others_fitting(low: int, growth: Growth, order: Order) -> tuple[Field, ...]:
+def others_fitting(low: int, growth: Growth, order: Order) -> tuple[FieldAt, ...]:
     """The plain widths that fit as well, since the bytes above hold still; and the width with the
     zeros above that rather belong to another field."""
     widths = [w for w in (1, 2, 4) if growth.proven <= w < growth.width]
@@ -85,7 +85,7 @@ def others_fitting(low: int, growth: Growth, order: Order) -> tuple[Field, ...]:
     return tuple(number_field(low, width, order) for width in (*reversed(widths), *wider))
 
 
-def overlap(one: Field, other: Field) -> bool:
+def overlap(one: FieldAt, other: FieldAt) -> bool:
     return one.offset < other.stop and other.offset < one.stop
 
 
@@ -94,7 +94,7 @@ def covers(layout: Layout, column: int) -> bool:
     return any(part.offset <= column < part.stop for part in fields)
 
 
-def is_carry(heads: Bytes, column: int, number: Field) -> bool:
+def is_carry(heads: Bytes, column: int, number: FieldAt) -> bool:
     """Whether a byte is the next of the number's and no key: it changes where the number wraps."""
     upper = number.offset - 1 if number.order != "little" else number.stop
     lower = number.stop if number.order is None else column  # one byte: either order

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from seqaudit.decoders.infer.layout import Field
+from seqaudit.decoders.infer.layout import FieldAt
 from seqaudit.decoders.infer.number import Bools, Bytes, field_values, signed
 
 #: Heartbeats agree so often on what they state, whatever was lost or late.
@@ -12,7 +12,7 @@ SAYS_SHARE: Final = 0.3
 FEWEST_SAYING: Final = 4  # fewer may agree by chance
 
 
-def said(heads: Bytes, states: Bools, number: Field) -> tuple[str | None, int, int] | None:
+def said(heads: Bytes, states: Bools, number: FieldAt) -> tuple[str | None, int, int] | None:
     """Whether datagrams state the next number or the last. What they state fits the data before
     them, and where data follows that was not lost, it is the next.
 

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from seqaudit.decoders.infer.number import Bytes, Evidence, Order
+from seqaudit.decoders.infer.number import Bytes, NumberEvidence, Order
 from seqaudit.decoders.kernels.loader import Int64s
 
 #: Bytes of a datagram that are looked at.
@@ -28,7 +28,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldAt:
     """Where a field lies in the UDP payload; ``order`` is null for one byte and for text."""
 
     offset: int
@@ -71,18 +71,18 @@ class Layout:
         notes: what lowers the confidence, in sentences.
     """
 
-    number: Field
+    number: FieldAt
     proven: int
     wraps: bool
-    evidence: Evidence
-    count: Field | None = None
+    evidence: NumberEvidence
+    count: FieldAt | None = None
     stream: tuple[str, ...] = ()
     streams: int = 1
-    key: Field | None = None
-    kind: Field | None = None
+    key: FieldAt | None = None
+    kind: FieldAt | None = None
     heartbeats: tuple[Heartbeats, ...] = ()
     ends: int = 0
-    ties: tuple[Field, ...] = ()
+    ties: tuple[FieldAt, ...] = ()
     notes: tuple[str, ...] = ()
     quality: float = 0.0
 

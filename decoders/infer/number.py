@@ -1,7 +1,7 @@
 """How well a field of datagrams serves as their sequence number: evidence, not opinion.
 
-In: the values of one field in arrival order, stream after stream. Out: ``Evidence``, which sorts
-every datagram into what a sequence number explains (it follows, it is ahead of a gap, late, a
+In: the values of one field in arrival order, stream after stream. Out: ``NumberEvidence``, which
+sorts every datagram into what a sequence number explains (it follows, it is ahead of a gap, late, a
 duplicate, a heartbeat) and what it does not. ``grow`` says which bytes around the lowest one are
 the same number. Plain arrays, no history (decoders/README.md 5).
 """
@@ -45,7 +45,7 @@ ARRIVED_SHARE: Final = 0.2  # of the numbers between first and last
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class NumberEvidence:
     """What the datagrams of all streams do if this field is their number.
 
     Attributes:
@@ -100,7 +100,7 @@ class Evidence:
 
 def weigh(
     values: UInt64s, bits: int, counts: Int64s | None, same: Bools, prints: UInt64s
-) -> Evidence:
+) -> NumberEvidence:
     """The evidence for a field.
 
     Args:
@@ -146,7 +146,7 @@ def weigh(
     between = (own_place[1:] - own_stop[:-1])[in_one]
     overlapping = (between < 0) & ~due[own[1:]][in_one]  # what follows may be a new beginning
     early = behind & ~again & (number < -EARLY)
-    return Evidence(
+    return NumberEvidence(
         steps=int(judged.sum()),
         following=int((following & ~twin).sum()),
         renewed=int((following & ~twin & (stop <= high_before)).sum()),

@@ -28,7 +28,7 @@ from seqaudit.decoders.infer.fields import (
 )
 from seqaudit.decoders.infer.heartbeats import said
 from seqaudit.decoders.infer.known import known_protocol
-from seqaudit.decoders.infer.layout import Answer, Field, Heartbeats, Layout, Sample
+from seqaudit.decoders.infer.layout import Answer, FieldAt, Heartbeats, Layout, Sample
 from seqaudit.decoders.infer.number import (
     FEWEST_STEPS,
     Bools,
@@ -116,14 +116,14 @@ def _reached(lengths: Int64s, share: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Streams:
+class _SampledStreams:
     """Rows of the sample stream after stream, each in arrival order."""
 
     rows: Int64s
     same: Bools  # (n - 1,)
     names: tuple[str, ...]
     count: int
-    key: Field | None = None
+    key: FieldAt | None = None
 
 
 @dataclass(slots=True)
@@ -187,7 +187,7 @@ class _Search:
                     return self._keyed(column, found)
         return []
 
-    def _sessions(self, rows: Int64s) -> Iterator[tuple[int, _Streams]]:
+    def _sessions(self, rows: Int64s) -> Iterator[tuple[int, _SampledStreams]]:
         """Bytes that change now and then and hold still between."""
         for column in range(self.depth):
             byte = self.heads[rows, column]
@@ -262,7 +262,7 @@ class _Search:
 
     # ---- ways to tell streams apart
 
-    def _ways(self, rows: Int64s) -> Iterator[_Streams]:
+    def _ways(self, rows: Int64s) -> Iterator[_SampledStreams]:
         """One stream, one a source, one a source and port."""
         yield self._by(rows, np.zeros(len(rows), np.int64), ())
         source = self.sample.source[self.chosen][rows]
@@ -274,11 +274,11 @@ class _Search:
         if len(np.unique(ends)) > sources:
             yield self._by(rows, ends, ("source", "source_port"))
 
-    def _by(self, rows: Int64s, codes: Int64s, names: tuple[str, ...]) -> _Streams:
+    def _by(self, rows: Int64s, codes: Int64s, names: tuple[str, ...]) -> _SampledStreams:
         order = np.argsort(codes, kind="stable")
         ordered = codes[order]
         same = ordered[1:] == ordered[:-1]
-        return _Streams(rows[order], same, names, 1 + int((~same).sum()))
+        return _SampledStreams(rows[order], same, names, 1 + int((~same).sum()))
 
     def _key_columns(self) -> list[int]:
         """Bytes with few values, each often and by turns: they may tell streams apart."""
@@ -304,10 +304,12 @@ class _Search:
         again = self._layouts(whole)
         if again and again[0].quality >= found[0].quality - 0.001:
             return again
-        alone = Field(column, 1, None)
+        alone = FieldAt(column, 1, None)
         return [replace(layout, key=alone) for layout in found]
 
-    def _key_field(self, column: int, streams: _Streams, taken: Sequence[Field]) -> Field:
+    def _key_field(
+        self, column: int, streams: _SampledStreams, taken: Sequence[FieldAt]
+    ) -> FieldAt:
         """The bytes around ``column`` that hold still within streams and differ between them; text
         goes on over what is the same in all."""
         heads = self.heads[streams.rows]
@@ -326,11 +328,11 @@ class _Search:
             stop += 1
         text = text and bool(printable[first:stop].all()) and stop - first > 1
         width = stop - first
-        return Field(first, width, "big" if 1 < width <= 8 and not text else None, text)
+        return FieldAt(first, width, "big" if 1 < width <= 8 and not text else None, text)
 
     # ---- numbers of one way
 
-    def _layouts(self, streams: _Streams) -> list[Layout]:
+    def _layouts(self, streams: _SampledStreams) -> list[Layout]:
         """Accepted layouts, best first, none of whose numbers shares bytes with a better one."""
         heads = self.heads[streams.rows]
         prints = self.prints[streams.rows]
@@ -357,7 +359,7 @@ class _Search:
                 kept.append(layout)
         return kept
 
-    def _untold(self, layout: Layout, heads: Bytes, streams: _Streams) -> str:
+    def _untold(self, layout: Layout, heads: Bytes, streams: _SampledStreams) -> str:
         """Why it cannot be told that this is the number, and one of a fixed width; empty: it can.
 
         One byte that neither carried nor wrapped, with no zero byte above it, may be part of
@@ -387,7 +389,7 @@ class _Search:
             return "a field seems to number streams, but too few datagrams follow to be sure"
         return ""
 
-    def _paired(self, layout: Layout, heads: Bytes, streams: _Streams) -> Layout | None:
+    def _paired(self, layout: Layout, heads: Bytes, streams: _SampledStreams) -> Layout | None:
         """One byte that counted, but neither carried nor wrapped, as the lower half of the two
         aligned bytes that it is in, if the other half holds still: a short capture of a number
         that began at random, such as RTP's. Nothing is guessed besides, and it is a doubt."""
@@ -402,11 +404,11 @@ class _Search:
             return None
         if (heads[1:, other] != heads[:-1, other])[streams.same].any():
             return None
-        pair = Field(min(low, other), 2, "big" if low % 2 else "little")
+        pair = FieldAt(min(low, other), 2, "big" if low % 2 else "little")
         doubt = "only its lowest byte was seen to move"
         return replace(layout, number=pair, ties=(number,), notes=(doubt,))
 
-    def _promising(self, heads: Bytes, streams: _Streams) -> list[tuple[int, int | None]]:
+    def _promising(self, heads: Bytes, streams: _SampledStreams) -> list[tuple[int, int | None]]:
         """Lowest bytes of numbers, with those of counts (null: one number a datagram)."""
         guessed = "key" in streams.names or len(streams.rows) < len(self.chosen)
         look = min(GUESS_LOOK if guessed else FIRST_LOOK, len(streams.rows))
@@ -449,7 +451,7 @@ class _Search:
         self,
         heads: Bytes,
         prints: UInt64s,
-        streams: _Streams,
+        streams: _SampledStreams,
         low: int,
         count_low: int | None,
     ) -> list[Layout]:
@@ -542,7 +544,9 @@ class _Search:
             says, explained, total = told
             others.append(Heartbeats(other, total, says))
             good += explained / len(kind) if says else 0.0
-        return replace(layout, kind=Field(column, 1, None), heartbeats=tuple(others), quality=good)
+        return replace(
+            layout, kind=FieldAt(column, 1, None), heartbeats=tuple(others), quality=good
+        )
 
     def _says(
         self, layout: Layout, column: int, value: int, other: int

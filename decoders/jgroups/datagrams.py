@@ -36,7 +36,7 @@ from seqaudit.decoders.jgroups.names import (
 )
 from seqaudit.decoders.jgroups.rows import (
     Member,
-    Names,
+    NumberTexts,
     Rare,
     event_batch,
     for_unicast,
@@ -52,7 +52,7 @@ CLUSTERS_TOLD: Final = 64
 SEEN_LIMIT: Final = 100_000
 
 
-class Told(TypedDict):
+class JGroupsAccount(TypedDict):
     """Messages by system and wire kind, what was left undecoded and why, frames by how sure we are
     of them and by cluster, messages by release, frames by their form."""
 
@@ -135,7 +135,7 @@ class JGroupsDecoder:
         """As a row carries it."""
         return dict(self.told())
 
-    def told(self) -> Told:
+    def told(self) -> JGroupsAccount:
         """What was decoded, and what was not."""
         counts = self._memory
         messages: dict[str, dict[str, int]] = {}
@@ -200,7 +200,7 @@ class JGroupsDecoder:
 
     def _batches(self, datagrams: Datagrams, rows: int) -> list[pa.RecordBatch]:
         """The rows of one round, and its MEMBER rows."""
-        names = Names(self._memory)
+        names = NumberTexts(self._memory)
         self._count_clusters(names)
         table = self._memory[wire.OUT : wire.OUT + rows * wire.WIDTH].reshape(rows, wire.WIDTH)
         rare = self._read_objects(datagrams, names, table)
@@ -210,7 +210,7 @@ class JGroupsDecoder:
             batches.append(event_batch(datagrams, names, table, rare))
         return batches + [copy for batch in batches if (copy := for_unicast(batch)) is not None]
 
-    def _count_clusters(self, names: Names) -> None:
+    def _count_clusters(self, names: NumberTexts) -> None:
         for number, frames in names.clusters():
             name = names.cluster(number)
             if name in self._clusters or len(self._clusters) < SEEN_LIMIT:
@@ -218,7 +218,7 @@ class JGroupsDecoder:
             else:
                 self._more_clusters += frames
 
-    def _read_objects(self, datagrams: Datagrams, names: Names, table: Int64s) -> Rare:
+    def _read_objects(self, datagrams: Datagrams, names: NumberTexts, table: Int64s) -> Rare:
         """Read the objects that the kernel located, and settle what such a row is."""
         rare = Rare(len(table))
         rare.kind[:] = KIND_OF[table[:, wire.SYSTEM] * 8 % 64 + table[:, wire.TYPE] % 8]
@@ -232,7 +232,7 @@ class JGroupsDecoder:
         return rare
 
     def _read_object(
-        self, datagrams: Datagrams, names: Names, rare: Rare, at: int, row: list[int]
+        self, datagrams: Datagrams, names: NumberTexts, rare: Rare, at: int, row: list[int]
     ) -> bool:
         """One such row; false if it is no event (its names are in ``rare.named`` then)."""
         what = row[wire.OBJECT]
@@ -316,8 +316,8 @@ class JGroupsDecoder:
         return found
 
     def _members_of(
-        self, datagrams: Datagrams, names: Names,
-        named: list[tuple[list[int], str | None, objects.Named]],
+        self, datagrams: Datagrams, names: NumberTexts,
+        named: list[tuple[list[int], str | None, objects.DiscoveredMember]],
     ) -> list[Member]:  # fmt: skip
         """MEMBER rows that were not told before: sockets seen, then names read."""
         if len(self._seen) > SEEN_LIMIT:

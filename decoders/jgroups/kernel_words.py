@@ -134,7 +134,7 @@ V5_0 = 0x2800
 V5_2_11 = 0x288B
 V5_3_8 = 0x28C8
 
-DECODED = 1  # values of packets.Outcome
+DECODED = 1  # values of packets.FrameOutcome
 MALFORMED = 3
 TRUNCATED = 4
 UNDECODABLE = 5

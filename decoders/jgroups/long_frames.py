@@ -25,7 +25,7 @@ ADDRESSES: Final = {1: 0, 2: 16}
 LIST: Final = 1
 
 
-class Part(NamedTuple):
+class FrameHead(NamedTuple):
     """A frame for the kernel: ``data`` is at most READ bytes of ``length``."""
 
     data: bytes
@@ -40,12 +40,12 @@ class LongFrames:
     def __init__(self, settings: DecodeSettings) -> None:
         self._decoder = JGroupsDecoder(settings)
 
-    def parts(self, frame: bytes, *, compile_it: bool) -> Iterator[Part]:
+    def parts(self, frame: bytes, *, compile_it: bool) -> Iterator[FrameHead]:
         """The frame's parts; itself, cut, if it is no list or nothing can be found in it."""
         head = _head(frame)
         if head is None:
             _, _, ends = self._reached(frame[:READ], len(frame), compile_it)
-            yield Part(frame[:READ], len(frame), 0, ends == len(frame))
+            yield FrameHead(frame[:READ], len(frame), 0, ends == len(frame))
             return
         left = int.from_bytes(frame[head : head + 4], "big")
         at, first = head + 4, 0
@@ -53,7 +53,7 @@ class LongFrames:
             begin = frame[:head] + left.to_bytes(4, "big")
             read = begin + frame[at : at + READ - len(begin)]
             if len(begin) + len(frame) - at <= READ:
-                yield Part(read, len(read), first, True)
+                yield FrameHead(read, len(read), first, True)
                 return
             not_begun, last, ends = self._reached(read, len(begin) + len(frame) - at, compile_it)
             done = left - not_begun - 1
@@ -61,11 +61,11 @@ class LongFrames:
                 last, done = ends, done + 1
             following = at + last - len(begin)
             if done <= 0 or following <= at or following > len(frame):
-                yield Part(read, len(begin) + len(frame) - at, first, False)
+                yield FrameHead(read, len(begin) + len(frame) - at, first, False)
                 return
             size = len(begin) + following - at
             part = frame[:head] + done.to_bytes(4, "big") + frame[at:following]
-            yield Part(part[:READ], size, first, True)
+            yield FrameHead(part[:READ], size, first, True)
             at, left, first = following, left - done, first + done
 
     def _reached(self, read: bytes, length: int, compile_it: bool) -> tuple[int, int, int]:

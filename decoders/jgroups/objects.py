@@ -318,7 +318,7 @@ def _by_index(source: _Input, members: list[str | None]) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class DiscoveredMember:
     """What discovery says about a member: UUID, logical name, physical address."""
 
     member: str
@@ -326,7 +326,7 @@ class Named:
     address: str | None
 
 
-def ping_names(raw: bytes, version: int) -> list[Named] | None:
+def ping_names(raw: bytes, version: int) -> list[DiscoveredMember] | None:
     """Payload of a PING response; version 0 (bare MPING): either layout (jgroups.md 2.7, 3)."""
     if version == 0:
         listed = _names(raw, listed=True)
@@ -334,22 +334,22 @@ def ping_names(raw: bytes, version: int) -> list[Named] | None:
     return _names(raw, listed=version >= V5_3_2)
 
 
-def _names(raw: bytes, *, listed: bool) -> list[Named] | None:
-    def read(source: _Input) -> list[Named]:
-        found: list[Named] = []
+def _names(raw: bytes, *, listed: bool) -> list[DiscoveredMember] | None:
+    def read(source: _Input) -> list[DiscoveredMember]:
+        found: list[DiscoveredMember] = []
         for _ in range(source.i32() if listed else min(source.u8(), 1)):
             member = source.address()
             source.u8()  # 1 server, 2 coordinator
             name, address = source.text(), source.address()
             source.addresses()
             if member:
-                found.append(Named(member, name, address))
+                found.append(DiscoveredMember(member, name, address))
         return found
 
     return _whole(raw, read)
 
 
-def merge_name(raw: bytes, sender: str) -> Named | None:
+def merge_name(raw: bytes, sender: str) -> DiscoveredMember | None:
     """A MERGE3 header's logical name and physical address (jgroups.md 2.7)."""
     source = _Input(raw)
     try:
@@ -359,4 +359,4 @@ def merge_name(raw: bytes, sender: str) -> Named | None:
         name, address = source.text(), source.address()
     except _EndError:
         return None
-    return Named(sender, name, address) if name else None
+    return DiscoveredMember(sender, name, address) if name else None

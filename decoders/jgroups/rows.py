@@ -51,11 +51,11 @@ class Rare:
         self.apart = np.zeros(rows, np.bool_)  # concerns the whole cluster: no stream
         self.detail: dict[int, str] = {}
         self.ranges: dict[int, list[objects.Range]] = {}
-        self.named: list[tuple[list[int], str | None, objects.Named]] = []
+        self.named: list[tuple[list[int], str | None, objects.DiscoveredMember]] = []
         self.keep: npt.NDArray[np.intp] = np.zeros(0, np.intp)
 
 
-class Names:
+class NumberTexts:
     """Numbers of the kernel as text, each read once."""
 
     def __init__(self, memory: Int64s) -> None:
@@ -116,7 +116,9 @@ def _texts(keys: Int64s, text: Callable[[int], str | None]) -> pa.Array:
     return text_column([text(key) for key in distinct.tolist()], places)
 
 
-def event_batch(datagrams: Datagrams, names: Names, table: Int64s, rare: Rare) -> pa.RecordBatch:
+def event_batch(
+    datagrams: Datagrams, names: NumberTexts, table: Int64s, rare: Rare
+) -> pa.RecordBatch:
     """EVENTS rows of the kept rows of ``table``."""
     rows = table[rare.keep]
     count = len(rows)

@@ -27,16 +27,16 @@ from seqaudit.decoders.jgroups.datagrams import JGroupsDecoder
 from seqaudit.decoders.jgroups.long_frames import READ, LongFrames, cluster_of
 from seqaudit.decoders.jgroups.names import version_text
 from seqaudit.decoders.kernels.loader import Int64s, argument, data_argument, kernel
-from seqaudit.decoders.network.packets import Datagrams, Outcome
+from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.tcp.framing import (
     MESSAGE,
     Connection,
     Framing,
     Heads,
+    Match,
     Split,
     StreamDecoder,
     StreamFrames,
-    Verdict,
     no_frames,
 )
 
@@ -76,13 +76,13 @@ class JGroupsStreams:
     def __init__(self, settings: DecodeSettings) -> None:
         self._settings = settings
 
-    def recognise(self, prefix: bytes, began: bool) -> Verdict:
+    def recognise(self, prefix: bytes, began: bool) -> Match:
         """By the preamble; else two frames in a row, one of which reads as JGroups as a datagram
         must; anywhere if the begin was not captured."""
         if prefix[:4] == COOKIE[: len(prefix)]:
             if len(prefix) < 6:
-                return Verdict.UNDECIDED
-            return Verdict.YES if 0x18 <= prefix[4] < 0x30 else Verdict.NO
+                return Match.UNDECIDED
+            return Match.YES if 0x18 <= prefix[4] < 0x30 else Match.NO
         read = _Read(prefix)
         if began:
             return _VERDICTS[read.chained(0)]
@@ -90,10 +90,10 @@ class JGroupsStreams:
         for at in _candidates(prefix):
             proof = max(proof, read.chained(at))
             if proof == PROVEN:
-                return Verdict.YES
+                return Match.YES
         if proof == OPEN and not read.exhausted:
-            return Verdict.LIKELY
-        return Verdict.UNDECIDED if len(prefix) < SEARCHED else Verdict.NO
+            return Match.LIKELY
+        return Match.UNDECIDED if len(prefix) < SEARCHED else Match.NO
 
     def refuses(self, heads: Heads) -> npt.NDArray[np.bool_]:
         """Neither a preamble nor a frame begins like that."""
@@ -114,7 +114,7 @@ class JGroupsStreams:
 REFUTED: Final = 0
 OPEN: Final = 1  # the bytes end too early to tell
 PROVEN: Final = 2
-_VERDICTS: Final = {REFUTED: Verdict.NO, OPEN: Verdict.LIKELY, PROVEN: Verdict.YES}
+_VERDICTS: Final = {REFUTED: Match.NO, OPEN: Match.LIKELY, PROVEN: Match.YES}
 
 
 def _believable(data: bytes, at: int, version: int) -> int:
@@ -198,7 +198,7 @@ class _Read:
             self._decoder = JGroupsDecoder(DecodeSettings())
         one = Datagrams.of_one(frame[:READ], len(frame), compile_it=False)
         self._decoder.decode(one)
-        return bool(one.outcome[0] != Outcome.NOT_CLAIMED)
+        return bool(one.outcome[0] != FrameOutcome.NOT_CLAIMED)
 
 
 def _candidates(data: bytes) -> list[int]:
@@ -304,7 +304,7 @@ class JGroupsStreamDecoder:
             # address each direction's member listens at; its id; rows that wait for the other's
             memory |= {"listens": list(frames.connection.ends), "members": [None, None]}
             memory |= {"waiting": ([], []), "waiting_rows": 0, "seen": set()}
-        frames.outcome[:] = Outcome.DECODED
+        frames.outcome[:] = FrameOutcome.DECODED
         for at in np.flatnonzero(frames.kind != MESSAGE).tolist():
             self._control(frames, at)
         messages = np.flatnonzero(frames.kind == MESSAGE)
@@ -357,7 +357,7 @@ class JGroupsStreamDecoder:
             port = int.from_bytes(body[-2:], "big")
             frames.connection.memory["listens"][int(frames.direction[at])] = (host, port)
         else:
-            frames.outcome[at] = Outcome.MALFORMED
+            frames.outcome[at] = FrameOutcome.MALFORMED
             self._unread["TCP preamble without an address"] += 1
 
     def _decode_messages(
@@ -401,23 +401,23 @@ class JGroupsStreamDecoder:
         batches = self._decoder.decode(datagrams)
         outcome = datagrams.outcome[barrier == 0]
         assert len(outcome) == len(rows.place)
-        outcome[(outcome == Outcome.TRUNCATED) & rows.known] = Outcome.DECODED
-        unread = np.isin(outcome, (Outcome.NOT_CLAIMED, Outcome.TRUNCATED))
+        outcome[(outcome == FrameOutcome.TRUNCATED) & rows.known] = FrameOutcome.DECODED
+        unread = np.isin(outcome, (FrameOutcome.NOT_CLAIMED, FrameOutcome.TRUNCATED))
         if unread.any():
             self._unread["JGroups frame over TCP, not read to its end"] += int(unread.sum())
-            outcome[unread] = Outcome.UNDECODABLE
+            outcome[unread] = FrameOutcome.UNDECODABLE
         whole = np.zeros(frames.count, np.int64)
         np.maximum.at(whole, rows.place, outcome)  # the worst of a frame's parts
         frames.outcome[messages] = whole[messages]
         return [_placed(frames, rows, batch) for batch in batches]
 
-    def _rows(self, frames: StreamFrames, messages: Int64s) -> Rows:
+    def _rows(self, frames: StreamFrames, messages: Int64s) -> FrameRows:
         """The frames as the kernel reads them: of a long one its parts, behind all others."""
         start, stop = frames.start[messages], frames.stop[messages]
         size = stop - start
         if not (size > READ).any():
             zeros = np.zeros(len(start), np.int64)
-            return Rows(frames.data, start, stop, size, messages, zeros, zeros != 0)
+            return FrameRows(frames.data, start, stop, size, messages, zeros, zeros != 0)
         data = bytearray(frames.data)
         found: list[tuple[int, int, int, int, int, bool]] = []
         for begin, end, place in zip(start.tolist(), stop.tolist(), messages.tolist(), strict=True):
@@ -436,7 +436,7 @@ class JGroupsStreamDecoder:
         begins, ends, lengths, places, firsts, known = (
             np.array(column, np.int64) for column in zip(*found, strict=True)
         )
-        return Rows(bytes(data), begins, ends, lengths, places, firsts, known != 0)
+        return FrameRows(bytes(data), begins, ends, lengths, places, firsts, known != 0)
 
     def _addressed(
         self, frames: StreamFrames, batch: pa.RecordBatch, ways: Int64s
@@ -497,7 +497,7 @@ class JGroupsStreamDecoder:
         return [filtered(batch, pa.array(fresh))] if any(fresh) else []
 
 
-class Rows(NamedTuple):
+class FrameRows(NamedTuple):
     """Frames and parts of frames for the kernel; ``place`` is the frame's in StreamFrames."""
 
     data: bytes | bytearray | memoryview
@@ -510,7 +510,7 @@ class Rows(NamedTuple):
 
 
 def _placed(
-    frames: StreamFrames, rows: Rows, batch: pa.RecordBatch
+    frames: StreamFrames, rows: FrameRows, batch: pa.RecordBatch
 ) -> tuple[pa.RecordBatch, Int64s]:
     """A batch whose ``frame`` is 1 + its row in ``rows``, with the capture's frames."""
     row = batch.column("frame").to_numpy() - 1

@@ -48,7 +48,7 @@ from seqaudit.decoders.kernels.cache_folders import (
     made_ours,
     temporary_folder,
 )
-from seqaudit.decoders.kernels.native import Dispatcher, Entry, Given
+from seqaudit.decoders.kernels.native import Entry, Given, NumbaDispatcher
 
 #: Below this many expected records a capture is decoded by the interpreted kernels: loading numba
 #: and its cached code costs about as much as Python needs for them (pipeline/README.md 3).
@@ -148,7 +148,7 @@ Kernels = ModuleType | Compiled
 Argument = Array | memoryview
 
 
-def _with_any_cache(dispatcher: Dispatcher, arguments: Sequence[Given]) -> tuple[int, ...]:
+def _with_any_cache(dispatcher: NumbaDispatcher, arguments: Sequence[Given]) -> tuple[int, ...]:
     """Call a kernel for the first time; a cache that is damaged, or has no room, is no obstacle."""
     try:
         return dispatcher(*arguments)
@@ -163,7 +163,7 @@ def _with_any_cache(dispatcher: Dispatcher, arguments: Sequence[Given]) -> tuple
     return dispatcher(*arguments)
 
 
-def _forget(dispatcher: Dispatcher) -> None:
+def _forget(dispatcher: NumbaDispatcher) -> None:
     """Have numba compile again what it has in its cache."""
     with contextlib.suppress(OSError, AttributeError):
         Path(dispatcher._cache._cache_file._index_path).unlink()
@@ -190,7 +190,7 @@ def _functions_of(module: ModuleType) -> dict[str, FunctionType]:
 
 
 @cache
-def _wrapped(name: str) -> dict[str, Dispatcher]:
+def _wrapped(name: str) -> dict[str, NumbaDispatcher]:
     """The entry points of the kernel file ``name`` as numba has them, by name."""
     keep = can_write(Path(prepare()))
     import numba

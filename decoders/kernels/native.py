@@ -34,7 +34,7 @@ Given: TypeAlias = "np.int64 | npt.NDArray[np.int64 | np.uint8]"
 Entry = Callable[..., tuple[int, ...]]
 
 
-class Dispatcher(Protocol):
+class NumbaDispatcher(Protocol):
     """An entry point as numba has it, as far as it is known here."""
 
     _cache: "FunctionCache"
@@ -103,7 +103,7 @@ def load(path: Path, otherwise: Entry) -> Entry | None:
     return _caller(address, told["kinds"], told["results"], otherwise) if address else None
 
 
-def save(path: Path, dispatcher: Dispatcher) -> None:
+def save(path: Path, dispatcher: NumbaDispatcher) -> None:
     """Keep what a dispatcher has compiled; nothing, where it is not of the usual kind."""
     with contextlib.suppress(Exception):  # whatever a version of numba or LLVM does otherwise
         name = f"{_ENTRY}_{hashlib.sha256(path.name.encode()).hexdigest()[:16]}"
@@ -167,7 +167,7 @@ def _machine() -> str:
     return f"{versions} {llvm.get_process_triple()} {llvm.get_host_cpu_name()} {features}"
 
 
-def _object_of(dispatcher: Dispatcher, name: str) -> tuple[_Head, bytes]:
+def _object_of(dispatcher: NumbaDispatcher, name: str) -> tuple[_Head, bytes]:
     """What a caller has to know, and the object file."""
     from llvmlite import binding as llvm
 

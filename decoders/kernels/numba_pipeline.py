@@ -59,13 +59,13 @@ def fits() -> bool:
     return all(hasattr(owners[name], part) for name, parts in _PARTS.items() for part in parts)
 
 
-class Options(TypedDict, total=False):
+class NumbaOptions(TypedDict, total=False):
     """What ``numba.njit`` is told beside the rest."""
 
     pipeline_class: "type[CompilerBase]"
 
 
-def options() -> Options:
+def options() -> NumbaOptions:
     """What ``numba.njit`` is told beside the rest."""
     return {"pipeline_class": _pipeline()} if fits() else {}
 
@@ -114,7 +114,7 @@ def _pipeline() -> "type[CompilerBase]":
     from numba.core.compiler import CompilerBase, PassManager, _LowerResult
     from numba.core.compiler_machinery import register_pass
 
-    class Part(codegen.JITCodeLibrary):  # type: ignore[misc]
+    class HelperLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
         """A helper: optimized and made machine code where it is linked in, not by itself."""
 
         def _optimize_functions(self, module: "ModuleRef") -> None:
@@ -125,7 +125,7 @@ def _pipeline() -> "type[CompilerBase]":
                 self._final_module.link_in(library._get_module_for_linking(), preserve=True)
             self._finalized = True
 
-    class Whole(codegen.JITCodeLibrary):  # type: ignore[misc]
+    class EntryLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
         """An entry point with all its helpers."""
 
         def _optimize_functions(self, module: "ModuleRef") -> None:
@@ -142,7 +142,9 @@ def _pipeline() -> "type[CompilerBase]":
         def run_pass(self, state: "StateDict") -> bool:
             generator = state.targetctx.codegen()
             helper = state.flags.no_cpython_wrapper
-            state.library = (Part if helper else Whole)(generator, state.func_id.func_qualname)
+            state.library = (HelperLibrary if helper else EntryLibrary)(
+                generator, state.func_id.func_qualname
+            )
             state.library.enable_object_caching()
             state.flags.no_compile = helper
             super().run_pass(state)

@@ -25,8 +25,8 @@ from seqaudit.decoders.contract.events import (
 )
 from seqaudit.decoders.kernels.loader import Int64s, argument, kernel, memory
 from seqaudit.decoders.network import packet_kernels as k
-from seqaudit.decoders.network.checksums import Counted, Sender, Senders, rows_of
-from seqaudit.decoders.network.packets import FRAMES_BY, SETTLED, Flows, Outcome, Packets
+from seqaudit.decoders.network.checksums import ChecksumCounts, Sender, Senders, rows_of
+from seqaudit.decoders.network.packets import FRAMES_BY, SETTLED, Flows, FrameOutcome, Packets
 from seqaudit.decoders.network.rare_links import link_name
 
 #: ``system`` of rows about the capture itself.
@@ -69,9 +69,9 @@ PROTOCOLS: Final[Mapping[int, str]] = {
 
 #: Why frames are left undecoded below the systems.
 _BELOW_SYSTEMS: Final = frozenset(reason for _, reason in SETTLED.values() if reason)
-_CUT_STATES: Final = [s for s, (fate, _) in SETTLED.items() if fate == Outcome.TRUNCATED]
+_CUT_STATES: Final = [s for s, (fate, _) in SETTLED.items() if fate == FrameOutcome.TRUNCATED]
 #: Datagrams of systems that nobody could read, or not to their end.
-_UNREAD: Final = (Outcome.MALFORMED, Outcome.UNDECODABLE)
+_UNREAD: Final = (FrameOutcome.MALFORMED, FrameOutcome.UNDECODABLE)
 #: Fragments of what is no message of a known system, as far as its beginning shows.
 OF_NOBODY: Final = "fragments contradict each other"
 UNKNOWN_LINK_REASON: Final = "link type not understood"
@@ -150,7 +150,7 @@ class Account:
         self.wire_bytes += int(packets.record_column("original")[ours].sum())
         self._add_times(packets.record_column("at_ns")[ours], packets.record_column("status")[ours])
         self._add_links(packets.record_column("link")[ours], packets.link)
-        before = self._of(Outcome.TRUNCATED), self._of(*_UNREAD)
+        before = self._of(FrameOutcome.TRUNCATED), self._of(*_UNREAD)
         if not packets.only_datagrams:
             self._add_settled(packets.column(k.STATE))
             damaged = packets.column(k.STATE) == k.DAMAGED
@@ -159,13 +159,13 @@ class Account:
         self._add_twice(packets, claimed)
         self._add_outgoing(packets, claimed)
         self._tally(packets, claimed)
-        if frame[0] > 0 and self._of(Outcome.TRUNCATED) > before[0]:
+        if frame[0] > 0 and self._of(FrameOutcome.TRUNCATED) > before[0]:
             self._add_cut(packets)
         if frame[0] > 0 and self._of(*_UNREAD) > before[1]:
             datagrams = packets.datagrams
             self._unread.add(datagrams.frame[np.isin(datagrams.outcome, _UNREAD)].tolist())
 
-    def _of(self, *outcomes: Outcome) -> int:
+    def _of(self, *outcomes: FrameOutcome) -> int:
         return sum(self.frames_by[FRAMES_BY[outcome]] for outcome in outcomes)
 
     def hand_over(self, flow: Int64s, sizes: Int64s, *, back: bool = False) -> None:
@@ -177,7 +177,7 @@ class Account:
             back: they were handed over, and are other after all.
         """
         sign = -1 if back else 1
-        self.count(Outcome.OTHER, -sign * len(flow))
+        self.count(FrameOutcome.OTHER, -sign * len(flow))
         if self._handed is None:
             self._handed = np.zeros(k.HOSTS, np.int64), np.zeros(k.HOSTS, np.int64)
         counts = np.bincount(flow)
@@ -185,10 +185,10 @@ class Account:
         totals = np.bincount(flow, weights=sizes).astype(np.int64)
         self._handed[1][: len(counts)] += sign * totals
 
-    def count(self, outcome: Outcome, frames: int, reason: str = "") -> None:
+    def count(self, outcome: FrameOutcome, frames: int, reason: str = "") -> None:
         """Frames with the same fate; nobody's are other."""
         if frames:
-            known = Outcome.OTHER if outcome == Outcome.NOT_CLAIMED else outcome
+            known = FrameOutcome.OTHER if outcome == FrameOutcome.NOT_CLAIMED else outcome
             self.frames_by[FRAMES_BY[known]] += frames
             if reason:
                 self.undecoded[reason] = self.undecoded.get(reason, 0) + frames
@@ -218,9 +218,9 @@ class Account:
         self._both = ends if self._both is None else self._both & ends
         self._note_ttl(source, low_ttl, high_ttl)
 
-    def add_sender(self, sender: Sender, counted: Counted) -> None:
+    def add_sender(self, sender: Sender, counted: ChecksumCounts) -> None:
         """Packets of a sender, by what their checksums are."""
-        self.senders.setdefault(sender, Counted()).add(counted)
+        self.senders.setdefault(sender, ChecksumCounts()).add(counted)
 
     def add_outgoing(self, source: str) -> None:
         self._outgoing.add(source)
@@ -293,7 +293,7 @@ class Account:
         datagrams = packets.datagrams
         states = np.isin(packets.column(k.STATE), _CUT_STATES)
         settled = packets.record_column("frame")[states]
-        of_systems = datagrams.frame[datagrams.outcome == Outcome.TRUNCATED]
+        of_systems = datagrams.frame[datagrams.outcome == FrameOutcome.TRUNCATED]
         self._cut.add(np.union1d(settled, of_systems).tolist())
 
     def add_damaged(self, frames: Sequence[int], times: Sequence[int]) -> None:
@@ -345,7 +345,7 @@ class Account:
             packets.room,
             argument(self._counts, compile_it=compile_it),
         )
-        for outcome in Outcome:
+        for outcome in FrameOutcome:
             self.count(outcome, int(self._counts[k.OUTCOMES + outcome]))
         self._counts[k.OUTCOMES : k.UNICASTS] = 0
 

@@ -2,9 +2,9 @@
 
 A checksum that is wrong may have been damaged with its packet, or never made: a sender's card makes
 it behind the place of capture. One packet cannot tell; the others of its sender can, and they are
-in all pieces of a capture. So a piece counts by sender (``Checksums``), what all counted is judged
-in one place (``verdict``), and a capture that holds damage is decoded again, with the senders
-named: then their packets with a wrong checksum are no packets.
+in all pieces of a capture. So a piece counts by sender (``ChecksumCheck``), what all counted is
+judged in one place (``verdict``), and a capture that holds damage is decoded again, with the
+senders named: then their packets with a wrong checksum are no packets.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ Sender = tuple[str, int]
 
 
 @dataclass(slots=True)
-class Counted:
+class ChecksumCounts:
     """Packets of a sender by what their checksums are.
 
     Attributes:
@@ -50,7 +50,7 @@ class Counted:
     wrong: int = 0
     speaks: bool = False
 
-    def add(self, other: "Counted") -> None:
+    def add(self, other: "ChecksumCounts") -> None:
         """Those of another piece."""
         self.bare += other.bare
         self.right += other.right
@@ -58,7 +58,7 @@ class Counted:
         self.speaks = self.speaks or other.speaks
 
 
-Senders = dict[Sender, Counted]
+Senders = dict[Sender, ChecksumCounts]
 
 
 def rows_of(senders: Senders) -> list[list[object]]:
@@ -68,7 +68,7 @@ def rows_of(senders: Senders) -> list[list[object]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ChecksumTrust:
     """What the checksums of a capture are worth.
 
     Attributes:
@@ -82,7 +82,7 @@ class Verdict:
     untold: frozenset[Sender] = frozenset()
 
 
-def verdict(senders: Mapping[Sender, Counted]) -> Verdict:
+def verdict(senders: Mapping[Sender, ChecksumCounts]) -> ChecksumTrust:
     """Judge what all pieces of a capture have counted together.
 
     Where some of the checksums of a sender are right it makes them, and where most are, a wrong one
@@ -94,10 +94,10 @@ def verdict(senders: Mapping[Sender, Counted]) -> Verdict:
     damaged = {s for s in made if known[s].wrong}
     unclear = {s for s, one in known.items() if SEVERAL <= one.right < one.wrong}
     if not damaged:
-        return Verdict(unclear=frozenset(unclear))
+        return ChecksumTrust(unclear=frozenset(unclear))
     few = {s for s, one in known.items() if one.wrong and one.right + one.wrong < SEVERAL}
     untold = {s for s, one in known.items() if one.bare or (one.wrong and s not in damaged | few)}
-    return Verdict(frozenset(damaged | few), frozenset(unclear), frozenset(untold))
+    return ChecksumTrust(frozenset(damaged | few), frozenset(unclear), frozenset(untold))
 
 
 def united(parts: Iterable[Iterable[Sequence[Any]]]) -> Senders:
@@ -105,8 +105,8 @@ def united(parts: Iterable[Iterable[Sequence[Any]]]) -> Senders:
     senders: Senders = {}
     for part in parts:
         for address, protocol, bare, right, wrong, speaks in part:
-            one = Counted(bare, right, wrong, bool(speaks))
-            senders.setdefault((address, protocol), Counted()).add(one)
+            one = ChecksumCounts(bare, right, wrong, bool(speaks))
+            senders.setdefault((address, protocol), ChecksumCounts()).add(one)
     return dict(nsmallest(SENDERS, senders.items(), key=lambda item: item[0]))
 
 
@@ -125,7 +125,7 @@ class _Sums:
     claimed: Int64s
 
 
-class Checksums:
+class ChecksumCheck:
     """Verifies the packets of a piece and counts them by sender.
 
     Args:
@@ -190,7 +190,7 @@ class Checksums:
         """Give back what was counted."""
         self._fold()
         for sender, one in self._senders.items():
-            senders.setdefault(sender, Counted()).add(one)
+            senders.setdefault(sender, ChecksumCounts()).add(one)
         self._senders = {}
 
     @staticmethod
@@ -226,8 +226,8 @@ class Checksums:
             speaks = claimed.sum(axis=1) > 0
             for number in np.flatnonzero(speaks | (wrong > 0)).tolist():
                 bare, right = claimed[number, [sums.BARE, sums.RIGHT]].tolist()
-                one = Counted(bare, right, int(wrong[number]), bool(speaks[number]))
-                self._senders.setdefault((hosts[number], counted.kind), Counted()).add(one)
+                one = ChecksumCounts(bare, right, int(wrong[number]), bool(speaks[number]))
+                self._senders.setdefault((hosts[number], counted.kind), ChecksumCounts()).add(one)
             wrong[:] = 0
             claimed[:] = 0
 

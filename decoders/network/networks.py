@@ -63,7 +63,7 @@ class Spoken:
         self.lowest = dict(sorted(self.lowest.items())[:COMPARED])
 
 
-class Evidence:
+class NetworkEvidence:
     """What flows say in which networks; that of several pieces adds up in any order."""
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ def _numbered(one: int, other: int) -> bool:
     return one >> k.KEY_KIND > 0 and other >> k.KEY_KIND > 0
 
 
-def apart(evidence: Evidence) -> list[frozenset[int]]:
+def apart(evidence: NetworkEvidence) -> list[frozenset[int]]:
     """Networks that use the same addresses, those that are mirrors of each other together.
 
     Routes may take what two hosts say to each other into several VLANs, connection by connection.
@@ -170,7 +170,7 @@ class NetworksSeen:
     """Gathers the evidence of a piece where packets of numbered networks come."""
 
     def __init__(self) -> None:
-        self._evidence = Evidence()
+        self._evidence = NetworkEvidence()
         self._hosts: list[str] | None = None
         self._digests = np.zeros(0, np.int64)
 

@@ -6,8 +6,8 @@ the IP ids of a flow can, as its sender counts them up. Where nothing tells, a s
 one that is late by no more than the horizon is out of order, and anything else is a step.
 
 Records that are out of order are put in order, so that runs are made of what was sent in a row. A
-frame is then its place in that order; ``Order.moved`` has Wireshark's numbers. A chunk that is in
-order costs one comparison a record, and chunks are put in order one by one; where one shows that
+frame is then its place in that order; ``PieceOrder.moved`` has Wireshark's numbers. A chunk that is
+in order costs one comparison a record, and chunks are put in order one by one; where one shows that
 its border tears records that belong together, the capture is decoded again by ``overlap``.
 """
 
@@ -52,7 +52,7 @@ COLUMNS: Final = (
 
 
 @dataclass(slots=True)
-class Step:
+class Backstep:
     """A place at which time goes back and the order of records is right, or nobody knows.
 
     Attributes:
@@ -85,7 +85,7 @@ class Arrangement:
     late: Int64s
     by_ns: Int64s
     borders: list[int]
-    steps: list[tuple[int, Step]]
+    steps: list[tuple[int, Backstep]]
     guessed: list[int]
 
     def place(self, row: int) -> int:
@@ -94,7 +94,7 @@ class Arrangement:
 
 
 @dataclass(slots=True)
-class Order:
+class PieceOrder:
     """What the times of one piece's records say; ``arranged`` is given its chunks in their order.
 
     Numbers are those of the piece's records, from 1; what overlaps (``overlap``) has numbers below
@@ -125,7 +125,7 @@ class Order:
     low_ns: int | None = None
     moved: list[tuple[int, int]] = field(default_factory=list)
     moved_more: int = 0
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Backstep] = field(default_factory=list)
     steps_more: int = 0
     guessed: list[tuple[int, int]] = field(default_factory=list)
     torn: list[int] = field(default_factory=list)
@@ -205,7 +205,7 @@ class Order:
             self.late += len(by_ns)
             self.most_ns = max(self.most_ns, int(by_ns.max()))
 
-    def stepped(self, step: Step) -> None:
+    def stepped(self, step: Backstep) -> None:
         """A step; so many are named."""
         if len(self.steps) < NAMED_STEPS:
             self.steps.append(step)
@@ -279,7 +279,7 @@ def _step(
     begin: int,
     looked: dict[int, int],
     guessed: list[int],
-) -> tuple[int, Step | None] | None:
+) -> tuple[int, Backstep | None] | None:
     """The first record behind a step, and what is said of it; null if records are only out of
     order.
 
@@ -315,7 +315,7 @@ def _step(
         row = begin + first
         if back <= ROUNDED_NS or _of_other_clock(records, times, row):
             return row, None
-        return row, Step(int(records.frame[row]), int(times[row]), back, agree, against)
+        return row, Backstep(int(records.frame[row]), int(times[row]), back, agree, against)
     return None
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from seqaudit.decoders.capture.reader import Records
 from seqaudit.decoders.kernels.loader import Int64s
-from seqaudit.decoders.network.order import COLUMNS, Arrangement, Order, arrangement, filled
+from seqaudit.decoders.network.order import COLUMNS, Arrangement, PieceOrder, arrangement, filled
 
 #: The last bytes that were read are not handed on: what comes may belong before them.
 HELD_BYTES: Final = 1 << 20
@@ -29,7 +29,7 @@ MOST_BYTES: Final = 16 << 20
 AHEAD_BYTES: Final = 2 << 20
 
 
-def in_order(chunks: Iterable[Records], order: Order) -> Iterator[Records]:
+def in_order(chunks: Iterable[Records], order: PieceOrder) -> Iterator[Records]:
     """The records of a piece in the order of their times.
 
     Args:
@@ -37,7 +37,7 @@ def in_order(chunks: Iterable[Records], order: Order) -> Iterator[Records]:
         order: is told what was out of order.
     """
     order.overlapping = True
-    held = _Held(order)
+    held = _RecentRecords(order)
     section: int | None = None
     for chunk in chunks:
         if not chunk.count:
@@ -51,7 +51,7 @@ def in_order(chunks: Iterable[Records], order: Order) -> Iterator[Records]:
     yield from held.handed_on(at_end=True)
 
 
-class _Held:
+class _RecentRecords:
     """Records that were read and are needed yet, in the order of the file.
 
     Records are numbered from 0, from the first that was read before the piece.
@@ -60,7 +60,7 @@ class _Held:
         bytes_taken: read since some were handed on.
     """
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: PieceOrder) -> None:
         self.bytes_taken = 0
         self._begun_at: int | None = None  # where in the file that began
         self._order = order

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ETHERNET: Final = 1  # LINKTYPE_ETHERNET
 
 
-class Outcome(IntEnum):
+class FrameOutcome(IntEnum):
     """What became of a frame (replay/README.md 5 ``frames_by``)."""
 
     NOT_CLAIMED = 0  # by no decoder yet; counted as OTHER in the end
@@ -40,32 +40,32 @@ class Outcome(IntEnum):
 
 #: The keys of ``frames_by``; every frame is in one of them.
 FRAMES_BY: Final = {
-    Outcome.DECODED: "decoded",
-    Outcome.OTHER: "other",
-    Outcome.MALFORMED: "malformed",
-    Outcome.TRUNCATED: "truncated",
-    Outcome.UNDECODABLE: "undecodable",
+    FrameOutcome.DECODED: "decoded",
+    FrameOutcome.OTHER: "other",
+    FrameOutcome.MALFORMED: "malformed",
+    FrameOutcome.TRUNCATED: "truncated",
+    FrameOutcome.UNDECODABLE: "undecodable",
 }
 
 #: What a record is that holds no datagram for a decoder, and why.
 SETTLED: Final = {
-    k.NOT_UDP: (Outcome.OTHER, ""),
-    k.NOT_IP: (Outcome.OTHER, ""),
-    k.NO_PACKET: (Outcome.OTHER, ""),
-    k.MALFORMED_LINK: (Outcome.MALFORMED, "frame shorter than its link layer"),
-    k.MALFORMED_VERSION: (Outcome.MALFORMED, "IP version"),
-    k.MALFORMED_HEADER: (Outcome.MALFORMED, "IP header length"),
-    k.MALFORMED_LENGTH: (Outcome.MALFORMED, "IP total length"),
-    k.MALFORMED_EXTENSION: (Outcome.MALFORMED, "IPv6 extension header"),
-    k.MALFORMED_FRAGMENT: (Outcome.MALFORMED, "IP fragment length"),
-    k.MALFORMED_UDP: (Outcome.MALFORMED, "UDP length"),
-    k.DAMAGED: (Outcome.MALFORMED, "wrong checksum"),
-    k.TRUNCATED_LINK: (Outcome.TRUNCATED, "cut in the link layer"),
-    k.TRUNCATED_IP: (Outcome.TRUNCATED, "cut in the IP header"),
-    k.TRUNCATED_TRANSPORT: (Outcome.TRUNCATED, "cut in the UDP header"),
-    k.UNKNOWN_LINK: (Outcome.UNDECODABLE, "link type not understood"),
-    k.UNDECRYPTED: (Outcome.UNDECODABLE, "encrypted link layer"),
-    k.NO_INTERFACE: (Outcome.UNDECODABLE, "no description of its interface"),
+    k.NOT_UDP: (FrameOutcome.OTHER, ""),
+    k.NOT_IP: (FrameOutcome.OTHER, ""),
+    k.NO_PACKET: (FrameOutcome.OTHER, ""),
+    k.MALFORMED_LINK: (FrameOutcome.MALFORMED, "frame shorter than its link layer"),
+    k.MALFORMED_VERSION: (FrameOutcome.MALFORMED, "IP version"),
+    k.MALFORMED_HEADER: (FrameOutcome.MALFORMED, "IP header length"),
+    k.MALFORMED_LENGTH: (FrameOutcome.MALFORMED, "IP total length"),
+    k.MALFORMED_EXTENSION: (FrameOutcome.MALFORMED, "IPv6 extension header"),
+    k.MALFORMED_FRAGMENT: (FrameOutcome.MALFORMED, "IP fragment length"),
+    k.MALFORMED_UDP: (FrameOutcome.MALFORMED, "UDP length"),
+    k.DAMAGED: (FrameOutcome.MALFORMED, "wrong checksum"),
+    k.TRUNCATED_LINK: (FrameOutcome.TRUNCATED, "cut in the link layer"),
+    k.TRUNCATED_IP: (FrameOutcome.TRUNCATED, "cut in the IP header"),
+    k.TRUNCATED_TRANSPORT: (FrameOutcome.TRUNCATED, "cut in the UDP header"),
+    k.UNKNOWN_LINK: (FrameOutcome.UNDECODABLE, "link type not understood"),
+    k.UNDECRYPTED: (FrameOutcome.UNDECODABLE, "encrypted link layer"),
+    k.NO_INTERFACE: (FrameOutcome.UNDECODABLE, "no description of its interface"),
 }
 
 _FAST_LINKS: Final = frozenset(link_slow.FAST_LINKS.tolist())
@@ -101,7 +101,7 @@ class Datagrams:
     flags: Int64s  # Flag.MULTICAST, NETWORK_DUPLICATE, ALIKE, CUT
     barrier: Int64s  # 1: a frame for the second stage; no datagram, but every open run ends here
     # (2, of messages of a stream only: every open run ends before this one)
-    outcome: Int64s  # Outcome, written by the decoder that claims the datagram
+    outcome: Int64s  # FrameOutcome, written by the decoder that claims the datagram
     network: Int64s | None = None  # what it came in (packet_words); null: of none no number is
 
     @property

@@ -14,7 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import int_column, taken
-from seqaudit.decoders.contract.event_columns import Rows, event_batch, grouped, repeated, texts
+from seqaudit.decoders.contract.event_columns import (
+    EventRows,
+    event_batch,
+    grouped,
+    repeated,
+    texts,
+)
 from seqaudit.decoders.contract.events import EVENTS, ByName, Flag, Kind, unescaped
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.network.packets import Datagrams
@@ -25,7 +31,7 @@ from seqaudit.decoders.raims.messages import (
     read_message,
 )
 from seqaudit.decoders.raims.pgm import MODE_BESIDE, Walk, wanted_of
-from seqaudit.decoders.raims.rows import RAIMS, RaimsRows, Where
+from seqaudit.decoders.raims.rows import RAIMS, DatagramLinks, RaimsRows
 
 INBOX: Final = "inbox"
 INBOX_HEADER_BYTES: Final = 24
@@ -62,11 +68,11 @@ class RaimsDecoder:
             heads = np.flatnonzero(sort == wire.INBOX_HEAD)
             if len(heads):
                 told = taken(details, int_column(heads))
-                batches.append(self._heads(datagrams, Rows(table, heads), links, told))
+                batches.append(self._heads(datagrams, EventRows(table, heads), links, told))
             # what the kernel only located, in the order of the capture
             events: list[ByName] = []
             located = np.flatnonzero((sort == wire.INBOX) | (sort == wire.NAMED))
-            for row in Rows(table, located).tolist():
+            for row in EventRows(table, located).tolist():
                 body = bytes(datagrams.data[row[wire.BODY_AT] : row[wire.BODY_STOP]])
                 if row[wire.SORT] == wire.INBOX:
                     events += self._inbox(datagrams, row, body)
@@ -74,7 +80,7 @@ class RaimsDecoder:
                     events += self._named(datagrams, row, body)
             if events:
                 batches.append(pa.RecordBatch.from_pylist(events, schema=EVENTS))
-            where = Where(datagrams, links, "")
+            where = DatagramLinks(datagrams, links, "")
             batches += self._rows.batches(where, self._walk.memory, table, details)
         return batches
 
@@ -105,7 +111,7 @@ class RaimsDecoder:
         return f"inbox:{_end(hosts[sender[0]], sender[1])}>{_end(hosts[receiver[0]], receiver[1])}"
 
     def _heads(
-        self, datagrams: Datagrams, rows: Rows, links: Mapping[int, str], details: pa.Array
+        self, datagrams: Datagrams, rows: EventRows, links: Mapping[int, str], details: pa.Array
     ) -> pa.RecordBatch:
         """Inbox headers as the kernel has read them."""
         count = len(rows)

@@ -67,7 +67,7 @@ Value = int | str | bytes | bool
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class RaimsMessage:
     """One message.
 
     Attributes:
@@ -143,7 +143,7 @@ def message_size(data: bytes) -> int:
     return 8 + (int.from_bytes(data[2:4], "big") or int.from_bytes(data[4:8], "big"))
 
 
-def read_message(data: bytes) -> Message | None:
+def read_message(data: bytes) -> RaimsMessage | None:
     """The message at the start of ``data``, as far as it is there; null if none begins here."""
     if not is_message(data):
         return None
@@ -152,7 +152,7 @@ def read_message(data: bytes) -> Message | None:
     length = int.from_bytes(body[46:48], "big")
     subject = body[48 : 48 + length]
     fields, damaged = read_fields(body, 48 + length + length % 2)
-    return Message(
+    return RaimsMessage(
         type=body[0] >> 5 & 3,
         options=body[0] & 31,
         path=body[1],

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import int_column, taken
 from seqaudit.decoders.contract.event_columns import (
-    Rows,
+    EventRows,
     event_batch,
     flags_of,
     grouped,
@@ -40,10 +40,10 @@ from seqaudit.decoders.kernels.loader import (
     kernel,
     memory,
 )
-from seqaudit.decoders.network.packets import Datagrams, Outcome
+from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.raims import pgm_kernels as wire
 from seqaudit.decoders.raims.messages import FIELDS, SUBJECTS
-from seqaudit.decoders.raims.rows import CODES, RAIMS, SEEN_LIMIT, UNTOLD, RaimsRows, Where
+from seqaudit.decoders.raims.rows import CODES, RAIMS, SEEN_LIMIT, UNTOLD, DatagramLinks, RaimsRows
 
 SYSTEM: Final = "pgm"
 
@@ -256,7 +256,7 @@ def wanted_of(datagrams: Datagrams, settings: DecodeSettings, system: str) -> In
         if transport == "udp":
             value = 1 if name == system else -1
             wanted[(datagrams.destination_port == port) | (datagrams.source_port == port)] = value
-    wanted[datagrams.outcome != Outcome.NOT_CLAIMED] = -1
+    wanted[datagrams.outcome != FrameOutcome.NOT_CLAIMED] = -1
     return wanted
 
 
@@ -368,7 +368,7 @@ class PgmDecoder:
         links = {int(n): self._walk.tsi(int(n)) for n in grouped(table[:, wire.LINK])[0]}
         details = self._walk.details(table)
         batches = self._packets(datagrams, table, links, details)
-        where = Where(datagrams, links)
+        where = DatagramLinks(datagrams, links)
         batches += self._carriers(datagrams, table, links)
         return batches + self._rows.batches(where, self._walk.memory, table, details)
 
@@ -402,7 +402,7 @@ class PgmDecoder:
         places = np.flatnonzero(about)
         if not len(places):
             return []
-        rows = Rows(table, places)
+        rows = EventRows(table, places)
         count = len(rows)
         sort, word, options = (
             rows.column(wire.SORT),
@@ -467,7 +467,7 @@ class PgmDecoder:
 
     @staticmethod
     def _sqns(
-        datagrams: Datagrams, rows: Rows, asks: npt.NDArray[np.bool_], details: pa.Array
+        datagrams: Datagrams, rows: EventRows, asks: npt.NDArray[np.bool_], details: pa.Array
     ) -> pa.Array:
         """The sqns that a NAK, NNAK or NCF lists, where the kernel did not write them."""
         left = np.flatnonzero(asks & (rows.column(wire.TEXT_AT) < 0))

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import int_column, taken, text_column
 from seqaudit.decoders.contract.event_columns import (
-    Rows,
+    EventRows,
     event_batch,
     flags_of,
     grouped,
@@ -38,7 +38,7 @@ from seqaudit.decoders.raims.messages import (
     SUBSCRIBING,
     TRAILER_BYTES,
     TYPE_MCAST,
-    Message,
+    RaimsMessage,
     Value,
     is_message,
     message_size,
@@ -63,7 +63,7 @@ SEEN_LIMIT: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class DatagramLinks:
     """Datagrams, and the links of a table by number: TSIs, or streams of TCP."""
 
     datagrams: Datagrams
@@ -92,7 +92,7 @@ class RaimsRows:
         self._members: set[tuple[object, ...]] = set()
 
     def batches(
-        self, where: Where, memory: Int64s, table: Int64s, details: pa.Array
+        self, where: DatagramLinks, memory: Int64s, table: Int64s, details: pa.Array
     ) -> list[pa.RecordBatch]:
         """The raims rows of a kernel table.
 
@@ -103,14 +103,14 @@ class RaimsRows:
         sort = table[:, wire.SORT]
         runs = np.flatnonzero(sort == wire.MESSAGES)
         if len(runs):
-            found.append(self._runs(where, memory, Rows(table, runs)))
+            found.append(self._runs(where, memory, EventRows(table, runs)))
         read = np.flatnonzero(sort == wire.CONTROL)
         if len(read):
-            rows = Rows(table, read)
+            rows = EventRows(table, read)
             found.append(self._controls(where, memory, rows, taken(details, int_column(read))))
         rare: list[ByName] = []
         odd = _IS_LOCATED[sort] | ((sort == wire.CONTROL) & (table[:, wire.TOLD] == 1))
-        for row in Rows(table, np.flatnonzero(odd)).tolist():
+        for row in EventRows(table, np.flatnonzero(odd)).tolist():
             body = bytes(where.datagrams.data[row[wire.BODY_AT] : row[wire.BODY_STOP]])
             link = where.link(row[wire.LINK])
             if row[wire.SORT] == wire.PIECE:
@@ -131,9 +131,9 @@ class RaimsRows:
             found.append(pa.RecordBatch.from_pylist(rare, schema=EVENTS))
         return found
 
-    def _runs(self, where: Where, memory: Int64s, rows: Rows) -> pa.RecordBatch:
+    def _runs(self, where: DatagramLinks, memory: Int64s, rows: EventRows) -> pa.RecordBatch:
         """Runs of data messages."""
-        named = _Streams(where, memory, rows)
+        named = _StreamTexts(where, memory, rows)
         count = len(rows)
         glsno = rows.column(wire.WORD) & 8 != 0
         time, chain = rows.column(wire.TIME), rows.column(wire.CHAIN)
@@ -158,10 +158,10 @@ class RaimsRows:
         )
 
     def _controls(
-        self, where: Where, memory: Int64s, rows: Rows, details: pa.Array
+        self, where: DatagramLinks, memory: Int64s, rows: EventRows, details: pa.Array
     ) -> pa.RecordBatch:
         """Messages that are no data, as the kernel has read them."""
-        named = _Streams(where, memory, rows)
+        named = _StreamTexts(where, memory, rows)
         words = rows.column(wire.WORD)
         for code, count in enumerate(np.bincount(words).tolist()):
             if count:
@@ -194,7 +194,13 @@ class RaimsRows:
         )
 
     def events(
-        self, datagrams: Datagrams, row: list[int], link: str, message: Message, *, flags: int = 0
+        self,
+        datagrams: Datagrams,
+        row: list[int],
+        link: str,
+        message: RaimsMessage,
+        *,
+        flags: int = 0,
     ) -> list[ByName]:
         """The row of one message, and of the member it tells of."""
         word = message.word
@@ -248,7 +254,7 @@ class RaimsRows:
         }
 
     def _member(
-        self, event: ByName, message: Message, datagrams: Datagrams, row: list[int]
+        self, event: ByName, message: RaimsMessage, datagrams: Datagrams, row: list[int]
     ) -> list[ByName]:
         """A MEMBER row where the sender says who it is, once on each of its links.
 
@@ -318,7 +324,7 @@ class RaimsRows:
         datagrams: Datagrams,
         row: list[int],
         link: str,
-        message: Message,
+        message: RaimsMessage,
         flag: Flag,
         detail: ByName | None = None,
     ) -> ByName:
@@ -347,7 +353,7 @@ class RaimsRows:
         datagrams: Datagrams,
         row: list[int],
         link: str,
-        message: Message,
+        message: RaimsMessage,
         flag: Flag = NO_FLAGS,
     ) -> list[ByName]:
         """A message behind an inbox header: data stands alone, as its order is the link's."""
@@ -380,14 +386,14 @@ class RaimsRows:
         ]
 
 
-class _Streams:
+class _StreamTexts:
     """The streams of rows: each is asked for its texts once.
 
     Args:
         rows: runs of data messages, or messages that are no data.
     """
 
-    def __init__(self, where: Where, memory: Int64s, rows: Rows) -> None:
+    def __init__(self, where: DatagramLinks, memory: Int64s, rows: EventRows) -> None:
         data = where.datagrams.data
         links = int(rows.column(wire.LINK).max()) + 1
         keys, places = grouped(rows.column(wire.STREAM) * links + rows.column(wire.LINK))
@@ -411,7 +417,7 @@ class _Streams:
         return text_column([text(*stream) for stream in self._streams], self._places)
 
 
-def _places(where: Where, rows: Rows) -> ByName:
+def _places(where: DatagramLinks, rows: EventRows) -> ByName:
     """Columns that all rows of the kernel have alike."""
     count = len(rows)
     sqn, last_sqn = rows.column(wire.SQN), rows.column(wire.LAST_SQN)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.events import EVENTS, ByName, Kind, unescaped
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.network.packets import Outcome
+from seqaudit.decoders.network.packets import FrameOutcome
 from seqaudit.decoders.raims.rows import RAIMS
 from seqaudit.decoders.raims.rv import (
     CANDIDATE,
@@ -30,10 +30,10 @@ from seqaudit.decoders.tcp.framing import (
     MESSAGE,
     Framing,
     Heads,
+    Match,
     Split,
     StreamDecoder,
     StreamFrames,
-    Verdict,
     no_frames,
     shows,
 )
@@ -71,20 +71,20 @@ class RvStreams:
     def __init__(self, settings: DecodeSettings) -> None:
         """Nothing of the settings concerns what RV is over TCP."""
 
-    def recognise(self, prefix: bytes, began: bool) -> Verdict:
+    def recognise(self, prefix: bytes, began: bool) -> Match:
         """By greeting and record; by an envelope where the begin was not captured."""
         greeted = prefix[: len(GREETING)] == GREETING[: len(prefix)]
         if greeted and len(prefix) >= len(GREETING) + 4:
             first = int.from_bytes(prefix[len(GREETING) : len(GREETING) + 4], "big")
             if first in (*FROM_DAEMON, FROM_CLIENT):
-                return Verdict.YES
+                return Match.YES
         if began:
             if not greeted or len(prefix) >= len(GREETING) + 4:
-                return Verdict.NO
-            return Verdict.LIKELY if len(prefix) >= len(GREETING) else Verdict.UNDECIDED
+                return Match.NO
+            return Match.LIKELY if len(prefix) >= len(GREETING) else Match.UNDECIDED
         if shows(prefix, CANDIDATE, b"\x99\x55\xee\xaa", 4):
-            return Verdict.YES
-        return Verdict.UNDECIDED if len(prefix) < SEARCHED else Verdict.NO
+            return Match.YES
+        return Match.UNDECIDED if len(prefix) < SEARCHED else Match.NO
 
     def refuses(self, heads: Heads) -> npt.NDArray[np.bool_]:
         """It does not begin with the greeting."""
@@ -185,7 +185,7 @@ class RvStreamDecoder:
     def decode(self, frames: StreamFrames) -> list[pa.RecordBatch]:
         """A row a message, and of the handshake's and the connection's ends."""
         memory = frames.connection.memory
-        frames.outcome[:] = int(Outcome.DECODED)
+        frames.outcome[:] = int(FrameOutcome.DECODED)
         rows: list[ByName] = []
         for at in range(frames.count):
             direction = int(frames.direction[at])

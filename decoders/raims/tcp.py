@@ -16,19 +16,19 @@ import pyarrow as pa
 from seqaudit.decoders.contract.events import EVENTS, ByName, Flag, Kind, unescaped
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s, data_argument, kernel
-from seqaudit.decoders.network.packets import Datagrams, Outcome
+from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.raims import pgm_kernels as wire
 from seqaudit.decoders.raims.messages import crc32c, is_message, message_size
 from seqaudit.decoders.raims.pgm import MODE_STREAM, Walk
-from seqaudit.decoders.raims.rows import RAIMS, RaimsRows, Where
+from seqaudit.decoders.raims.rows import RAIMS, DatagramLinks, RaimsRows
 from seqaudit.decoders.tcp.framing import (
     MESSAGE,
     Framing,
     Heads,
+    Match,
     Split,
     StreamDecoder,
     StreamFrames,
-    Verdict,
     no_frames,
     shows,
 )
@@ -66,23 +66,23 @@ class RaimsStreams:
     def __init__(self, settings: DecodeSettings) -> None:
         self._settings = settings
 
-    def recognise(self, prefix: bytes, began: bool) -> Verdict:
+    def recognise(self, prefix: bytes, began: bool) -> Match:
         """By the first message, or the key exchange; anywhere if the begin was not captured."""
         if is_key(prefix):  # its SYN may be in another piece
-            return Verdict.YES
+            return Match.YES
         if began:
             if is_message(prefix):
-                return Verdict.YES
+                return Match.YES
             if len(prefix) >= KEY_BYTES:
-                return Verdict.NO
+                return Match.NO
             plain = prefix[:1] >= b"\x80" and prefix[8:10] == b"\xc4\x03"[: len(prefix[8:10])]
             secret = prefix[:4] == bytes(4)[: len(prefix)]
             if not (plain or secret):
-                return Verdict.NO
-            return Verdict.LIKELY if len(prefix) > 10 else Verdict.UNDECIDED
+                return Match.NO
+            return Match.LIKELY if len(prefix) > 10 else Match.UNDECIDED
         if shows(prefix, CANDIDATE, b"\xc4\x03", 8):
-            return Verdict.YES
-        return Verdict.UNDECIDED if len(prefix) < SEARCHED else Verdict.NO
+            return Match.YES
+        return Match.UNDECIDED if len(prefix) < SEARCHED else Match.NO
 
     def refuses(self, heads: Heads) -> npt.NDArray[np.bool_]:
         """Neither a message nor a key exchange begins like that."""
@@ -215,7 +215,7 @@ class RaimsStreamDecoder:
         ends = [f"[{a}]:{p}" if ":" in a else f"{a}:{p}" for a, p in frames.connection.ends]
         links = {1: f"{ends[0]}>{ends[1]}", 2: f"{ends[1]}>{ends[0]}"}
         frames.outcome[:] = np.where(
-            frames.kind == MESSAGE, int(Outcome.DECODED), int(Outcome.UNDECODABLE)
+            frames.kind == MESSAGE, int(FrameOutcome.DECODED), int(FrameOutcome.UNDECODABLE)
         )
         events: list[ByName] = []
         for at in np.flatnonzero((frames.kind == KEY) | (frames.lost > 0)).tolist():
@@ -228,7 +228,7 @@ class RaimsStreamDecoder:
         messages = np.flatnonzero(frames.kind == MESSAGE)
         if len(messages):
             datagrams, links_of = self._datagrams(frames, messages)
-            where = Where(datagrams, links, "tcp:")
+            where = DatagramLinks(datagrams, links, "tcp:")
             places = frames.place[messages] << 16
             for table in self._walk.rounds(datagrams, links_of):
                 table[:, wire.INDEX] += places[table[:, wire.DATAGRAM]]

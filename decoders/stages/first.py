@@ -23,10 +23,10 @@ from seqaudit.decoders.feeds.carriers import CarriedFeeds
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
-from seqaudit.decoders.network.checksums import Checksums
+from seqaudit.decoders.network.checksums import ChecksumCheck
 from seqaudit.decoders.network.fragment_rows import segment_batch
 from seqaudit.decoders.network.networks import NetworksSeen, OfNetworks
-from seqaudit.decoders.network.order import Order
+from seqaudit.decoders.network.order import PieceOrder
 from seqaudit.decoders.network.overlap import AHEAD_BYTES, in_order
 from seqaudit.decoders.network.packets import PacketReader, Packets
 from seqaudit.decoders.network.rare_links import link_name
@@ -59,7 +59,7 @@ def decode_piece(
         CaptureError: the file cannot be read at all, or has changed since it was planned.
     """
     compile_it = wants_compiled(piece, settings)
-    order = Order()
+    order = PieceOrder()
     overlaps = piece.path == STDIN or piece.capture in settings.unordered
     reader = Reader(
         piece,
@@ -68,13 +68,13 @@ def decode_piece(
         ahead_bytes=AHEAD_BYTES if overlaps and not piece.whole else 0,
         stream=stream,
     )
-    checksums = Checksums(settings.damaged_of(piece.capture))
+    checksums = ChecksumCheck(settings.damaged_of(piece.capture))
     packet_reader = PacketReader(
         piece.capture, piece.split, compile_it=compile_it, kept=settings.kept_protocols
     )
     dispatcher = Dispatcher(settings)
     account = Account(piece.capture, piece.split, dispatcher.systems)
-    streams = _Streams(piece, settings, account, compile_it=compile_it)
+    streams = _PieceSegments(piece, settings, account, compile_it=compile_it)
     here = settings.finish_fragments and piece.whole
     assembler = Assembler(settings, compile_it=compile_it) if here else None
     carried = CarriedFeeds(settings, account)
@@ -155,7 +155,7 @@ def _have_in_mind(packet_reader: PacketReader, primes: Records) -> None:
         pass
 
 
-class _Streams:
+class _PieceSegments:
     """The TCP segments of a piece: decoded here where it is the whole file, else shipped.
 
     Attributes:

@@ -24,11 +24,17 @@ from seqaudit.decoders.contract.events import FRAME_BITS, Flag
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import OF_NOBODY, Accounts
-from seqaudit.decoders.network.checksums import Checksums
+from seqaudit.decoders.network.checksums import ChecksumCheck
 from seqaudit.decoders.network.fragment_rows import read_segments
 from seqaudit.decoders.network.ip_datagram import Assembly, Fragment
 from seqaudit.decoders.network.networks import NetworksSeen
-from seqaudit.decoders.network.packets import SETTLED, Datagrams, Outcome, PacketReader, Packets
+from seqaudit.decoders.network.packets import (
+    SETTLED,
+    Datagrams,
+    FrameOutcome,
+    PacketReader,
+    Packets,
+)
 from seqaudit.decoders.stages.registry import NOBODY, DecodeSettings, Dispatcher
 
 TIMEOUT_NS: Final = 30_000_000_000
@@ -51,10 +57,10 @@ Key = tuple[int, str]  # capture, carrier
 
 
 @dataclass(slots=True)
-class Fate:
+class DatagramFate:
     """What became of a datagram, and frames that wait to share it."""
 
-    outcome: Outcome | None = None
+    outcome: FrameOutcome | None = None
     reason: str = ""
     frames: dict[int, int] = field(default_factory=dict)  # of repeats: split to frames
 
@@ -68,7 +74,7 @@ class Whole:
     frame: int
     at_ns: int
     duplicate: bool
-    fate: Fate
+    fate: DatagramFate
     incomplete: bool = False
 
 
@@ -82,7 +88,7 @@ class Offered(NamedTuple):
     """
 
     whole: Whole
-    outcome: Outcome
+    outcome: FrameOutcome
     reason: str
     system: str
     protocol: int
@@ -99,7 +105,7 @@ class Remembered:
     at_ns: int
     digest: int
     prints: set[int]
-    fate: Fate
+    fate: DatagramFate
 
 
 class Assembler:
@@ -184,7 +190,7 @@ class Assembler:
             and before.digest == digest
             and abs(last.at_ns - before.at_ns) <= DUPLICATE_NS
         )
-        fate = Fate()
+        fate = DatagramFate()
         self._remembered[key] = Remembered(last.at_ns, digest, assembly.prints, fate)
         self._prints += len(assembly.prints)
         while self._prints > REMEMBERED:
@@ -241,7 +247,9 @@ class Assembler:
             self._no_datagram(assembly, "")
         else:
             self._make_ready(
-                Whole(assembly, first.capture, first.frame, first.at_ns, False, Fate(), True)
+                Whole(
+                    assembly, first.capture, first.frame, first.at_ns, False, DatagramFate(), True
+                )
             )
 
     def _no_datagram(self, assembly: Assembly, system: str) -> None:
@@ -250,10 +258,10 @@ class Assembler:
         if assembly.spoiled:
             reason = assembly.spoiled if system else OF_NOBODY
             for split, frames in assembly.frames.items():
-                self._count(capture, split, Outcome.MALFORMED, frames, reason)
+                self._count(capture, split, FrameOutcome.MALFORMED, frames, reason)
             self._problem(assembly, "contradicting fragments", {"why": assembly.spoiled})
             return
-        outcome = Outcome.UNDECODABLE if system else Outcome.OTHER
+        outcome = FrameOutcome.UNDECODABLE if system else FrameOutcome.OTHER
         for split, frames in assembly.frames.items():
             reason = "incomplete IP datagram" if system else ""
             self._count(capture, split, outcome, frames, reason)
@@ -286,7 +294,9 @@ class Assembler:
             count=assembly.frame_count, fresh_id=facts["id"],
         )  # fmt: skip
 
-    def _count(self, capture: int, split: int, outcome: Outcome, frames: int, reason: str) -> None:
+    def _count(
+        self, capture: int, split: int, outcome: FrameOutcome, frames: int, reason: str
+    ) -> None:
         account = self._accounts.of(capture, split)
         account.count(outcome, frames, reason)
         account.fragments["frames"] += frames
@@ -321,7 +331,7 @@ class Assembler:
         dispatcher = Dispatcher(self._settings)
         batches: list[pa.RecordBatch] = []
         account = self._accounts.of(*key)
-        checksums = Checksums(self._settings.damaged_of(key[0]), fragmented=True)
+        checksums = ChecksumCheck(self._settings.damaged_of(key[0]), fragmented=True)
         for one in self._offer(key, wholes, dispatcher, batches, checksums):
             whole, system = one.whole, one.system
             assembly, fate = whole.assembly, whole.fate
@@ -357,7 +367,7 @@ class Assembler:
         wholes: list[Whole],
         dispatcher: Dispatcher,
         batches: list[pa.RecordBatch],
-        checksums: Checksums | None = None,
+        checksums: ChecksumCheck | None = None,
     ) -> Iterator[Offered]:
         """Each datagram, and what became of it."""
         capture, split = key
@@ -377,7 +387,7 @@ class Assembler:
                 before = [whole.assembly.first.facts.get("network", 0) for whole in part]
                 networks = packets.column(k.NETWORK)
                 taken = chosen.takes(np.where(networks, networks, before))[packets.rows]
-                datagrams.outcome[np.repeat(~taken, 2)] = Outcome.OTHER
+                datagrams.outcome[np.repeat(~taken, 2)] = FrameOutcome.OTHER
             decoded, claimant = dispatcher.decode(datagrams)
             if checksums is not None:
                 own = claimant if isinstance(claimant, int) else claimant[::2]
@@ -399,7 +409,7 @@ class Assembler:
                 if state in SETTLED:
                     yield Offered(whole, *SETTLED[state], "", *where, ttls)
                     continue
-                outcome = Outcome(int(datagrams.outcome[at]))
+                outcome = FrameOutcome(int(datagrams.outcome[at]))
                 system = "" if claimed[at] == NOBODY else dispatcher.systems[int(claimed[at])]
                 yield Offered(whole, outcome, "", system, *where, ttls)
                 at += 2

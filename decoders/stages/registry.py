@@ -24,7 +24,7 @@ from seqaudit.decoders.feeds.streams import FeedStreams
 from seqaudit.decoders.jgroups.datagrams import JGroupsDecoder
 from seqaudit.decoders.jgroups.tcp import JGroupsStreams
 from seqaudit.decoders.kernels.loader import Int64s, is_kept
-from seqaudit.decoders.network.packets import Datagrams, Outcome
+from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.raims.datagrams import RaimsDecoder
 from seqaudit.decoders.raims.pgm import PgmDecoder
 from seqaudit.decoders.raims.rv_tcp import RvStreams
@@ -135,7 +135,7 @@ class Dispatcher:
         self.systems = [system for system, _ in parts]
         self._decoders = [table[system](part) for system, part in parts]
         self._worth = [
-            _worth_of(system, part) if decoders is None else _Worth(table[system], part)
+            _worth_of(system, part) if decoders is None else _KernelWorth(table[system], part)
             for system, part in parts
         ]
         self._sparing = settings.sparing
@@ -160,7 +160,7 @@ class Dispatcher:
         for number, decoder in enumerate(self._decoders):
             if not left:
                 break
-            offered = None if left == count else outcome == Outcome.NOT_CLAIMED
+            offered = None if left == count else outcome == FrameOutcome.NOT_CLAIMED
             compile_it = self._compile_it(number, datagrams, offered)
             batches += _offer(decoder, datagrams, offered, compile_it=compile_it)
             still = count - int(np.count_nonzero(outcome))
@@ -170,7 +170,7 @@ class Dispatcher:
                 return batches, number
             if isinstance(claimed, int):
                 claimed = np.full(count, NOBODY, np.int64)
-            taken = outcome != Outcome.NOT_CLAIMED
+            taken = outcome != FrameOutcome.NOT_CLAIMED
             claimed[taken if offered is None else taken & offered] = number
             left = still
         return batches, claimed
@@ -184,7 +184,7 @@ class Dispatcher:
         free = datagrams.barrier == 0
         all_free = bool(free.all())
         for number, decoder in enumerate(self._decoders):
-            offered = free & (outcome == Outcome.NOT_CLAIMED)
+            offered = free & (outcome == FrameOutcome.NOT_CLAIMED)
             if all_free and not offered.any():
                 break  # nothing is left for those that are not asked yet
             if forced is not None:
@@ -192,11 +192,13 @@ class Dispatcher:
             if offered.any() or not all_free:
                 compile_it = self._compile_it(number, datagrams, offered)
                 batches += _offer(decoder, datagrams, offered | ~free, compile_it=compile_it)
-            claimed[offered & (outcome != Outcome.NOT_CLAIMED)] = number
+            claimed[offered & (outcome != FrameOutcome.NOT_CLAIMED)] = number
             if forced is not None:
-                refused = offered & (forced == number) & (outcome == Outcome.NOT_CLAIMED)
+                refused = offered & (forced == number) & (outcome == FrameOutcome.NOT_CLAIMED)
                 cut = (datagrams.flags & Flag.CUT) != 0
-                outcome[refused] = np.where(cut[refused], Outcome.TRUNCATED, Outcome.MALFORMED)
+                outcome[refused] = np.where(
+                    cut[refused], FrameOutcome.TRUNCATED, FrameOutcome.MALFORMED
+                )
                 claimed[refused] = number
         return batches, claimed
 
@@ -229,7 +231,7 @@ def stream_systems(settings: DecodeSettings) -> dict[str, StreamSystem]:
     }
 
 
-class _Worth:
+class _KernelWorth:
     """Whether a decoder's kernel is worth compiling: tried on samples, by a decoder of its own."""
 
     def __init__(
@@ -255,16 +257,16 @@ class _Worth:
             sample = datagrams.take(rows[distinct(np.arange(size) * len(rows) // size)])
             sample.compile_it = False
             self._trial.decode(sample)
-            self._known = bool((sample.outcome != Outcome.NOT_CLAIMED).any())
+            self._known = bool((sample.outcome != FrameOutcome.NOT_CLAIMED).any())
         if self._known:
             self._trial = None
         return self._known
 
 
 @lru_cache(maxsize=64)
-def _worth_of(system: str, settings: DecodeSettings) -> _Worth:
+def _worth_of(system: str, settings: DecodeSettings) -> _KernelWorth:
     """One for all pieces of a process: ten thousand small captures are not each tried."""
-    return _Worth(DECODERS[system], settings)
+    return _KernelWorth(DECODERS[system], settings)
 
 
 def _offer(

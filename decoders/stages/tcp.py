@@ -28,9 +28,9 @@ from seqaudit.decoders.contract.events import FRAME_BITS
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS, Int64s
 from seqaudit.decoders.network.account import Account, Accounts
-from seqaudit.decoders.network.packets import Outcome
+from seqaudit.decoders.network.packets import FrameOutcome
 from seqaudit.decoders.tcp.connection import COUNTERS, Flow
-from seqaudit.decoders.tcp.direction import DECODED, UNDECODABLE, Hole, Taken
+from seqaudit.decoders.tcp.direction import DECODED, UNDECODABLE, MissingBytes, TakenFrames
 from seqaudit.decoders.tcp.flows import (
     MIDDLE_BYTES,
     NOBODY,
@@ -393,8 +393,8 @@ class TcpAssembler:
             tracked.kept -= tracked.flow.unkept
             tracked.connection.ended = True
             self._decode(tracked, final=True)
-            account.count(Outcome.UNDECODABLE, len(left), UNREAD)
-            account.count(Outcome.DECODED, tracked.frames - tracked.kept)
+            account.count(FrameOutcome.UNDECODABLE, len(left), UNREAD)
+            account.count(FrameOutcome.DECODED, tracked.frames - tracked.kept)
             counts = self._counts_of(tracked)
             counts["flows"] += 1
             for name in COUNTERS:
@@ -443,7 +443,7 @@ class TcpAssembler:
         self._seen_bytes += len(frames.data)
 
     def _settle_parts(
-        self, tracked: Tracked, taken: list[list[Taken]], frames: StreamFrames
+        self, tracked: Tracked, taken: list[list[TakenFrames]], frames: StreamFrames
     ) -> None:
         account = self._accounts.of(tracked.connection.capture, tracked.split)
         counts = self._counts_of(tracked)
@@ -458,7 +458,7 @@ class TcpAssembler:
                 fates = stretch.fates
                 unused = fates.count(UNDECODABLE)
                 if unused:
-                    account.count(Outcome.UNDECODABLE, 0)
+                    account.count(FrameOutcome.UNDECODABLE, 0)
                     account.undecoded[NO_FRAME] = account.undecoded.get(NO_FRAME, 0) + unused
                 own = outcomes[at : at + len(stretch.start)]
                 at += len(stretch.start)
@@ -468,7 +468,7 @@ class TcpAssembler:
                         tracked.flow.directions[number].unfinish(int(own[place]))
                     elif fates[part] == DECODED:
                         fates[part] = int(own[place])
-                for outcome in Outcome:
+                for outcome in FrameOutcome:
                     account.count(outcome, fates.count(outcome))
         counts["frames"] += messages
 
@@ -479,7 +479,7 @@ class TcpAssembler:
                 self._tell_hole(tracked, hole)
         tracked.flow.holes.clear()
 
-    def _tell_hole(self, tracked: Tracked, hole: Hole) -> None:
+    def _tell_hole(self, tracked: Tracked, hole: MissingBytes) -> None:
         ends = tracked.connection.ends
         assert tracked.system is not None
         detail = {
@@ -530,7 +530,7 @@ class TcpAssembler:
                 yield account.row({}, [{"tcp": counts}] if counts else [])
 
 
-def _merged(tracked: Tracked, taken: list[list[Taken]], *, compile_it: bool) -> StreamFrames:
+def _merged(tracked: Tracked, taken: list[list[TakenFrames]], *, compile_it: bool) -> StreamFrames:
     """The frames of both directions in the order in which they became complete."""
     stretches = [(number, one) for number in (0, 1) for one in taken[number]]
     data = b"".join(one.data for _, one in stretches)

@@ -22,7 +22,7 @@ Positions are sequence numbers without wrapping: the 32 bits of the wire plus wh
 
 from typing import Final, NamedTuple
 
-from seqaudit.decoders.tcp.direction import Direction, Hole
+from seqaudit.decoders.tcp.direction import Direction, MissingBytes
 from seqaudit.decoders.tcp.wire import ACK, FIN, HALF, MASK, RST, SYN
 
 #: Segments that wait for the other side's word.
@@ -44,7 +44,7 @@ COUNTERS: Final = (
 )
 
 
-class Unanswered(NamedTuple):
+class UnansweredSegment(NamedTuple):
     """A segment with bytes on which the other side has not said anything yet."""
 
     frame: int
@@ -68,12 +68,12 @@ class Flow:
         self.directions = (Direction(0, self.counts), Direction(1, self.counts))
         self.opener: int | None = None
         self.closed = False  # a RST, or the FINs of both
-        self.holes: list[Hole] = []  # since the caller has last emptied it
+        self.holes: list[MissingBytes] = []  # since the caller has last emptied it
         self.last_frame = 0
         self.last_at = 0
         self.unkept = 0  # of those said to be kept, how many are not after all
         self.spoke_ns: list[int | None] = [None, None]  # last segment of each direction
-        self._unanswered: tuple[list[Unanswered], list[Unanswered]] = ([], [])
+        self._unanswered: tuple[list[UnansweredSegment], list[UnansweredSegment]] = ([], [])
 
     @property
     def began(self) -> bool:
@@ -124,12 +124,14 @@ class Flow:
                 seq = (seq + 1) & MASK
         if length and self._waits(direction, at_ns):
             held = self._unanswered[direction]
-            held.append(Unanswered(frame, at_ns, seq, flags, length, payload))
+            held.append(UnansweredSegment(frame, at_ns, seq, flags, length, payload))
             kept = True
             if len(held) > EARLY_SEGMENTS:  # at most 64 KiB each: memory is bounded
                 self._answered(direction)
         else:
-            kept = self._data(direction, Unanswered(frame, at_ns, seq, flags, length, payload))
+            kept = self._data(
+                direction, UnansweredSegment(frame, at_ns, seq, flags, length, payload)
+            )
         if flags & ACK:
             if (
                 other.next is not None
@@ -165,7 +167,7 @@ class Flow:
             at_ns - spoke_ns > SILENT_NS or self.directions[1 - direction].fin is not None
         )
 
-    def _data(self, direction: int, segment: Unanswered, *, refused: bool = False) -> bool:
+    def _data(self, direction: int, segment: UnansweredSegment, *, refused: bool = False) -> bool:
         own, other = self.directions[direction], self.directions[1 - direction]
         kept = False
         if segment.length:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from seqaudit.decoders.kernels.loader import Int64s
-from seqaudit.decoders.network.packets import Outcome
+from seqaudit.decoders.network.packets import FrameOutcome
 from seqaudit.decoders.tcp.framing import Framing
 from seqaudit.decoders.tcp.wire import FARTHEST, HALF, MASK
 
@@ -22,9 +22,9 @@ EARLY_NS: Final = 30_000_000_000
 #: Last bytes of a direction that are kept to compare repeated ones with.
 RECENT_BYTES: Final = 1 << 16
 
-DECODED: Final = int(Outcome.DECODED)
-TRUNCATED: Final = int(Outcome.TRUNCATED)
-UNDECODABLE: Final = int(Outcome.UNDECODABLE)
+DECODED: Final = int(FrameOutcome.DECODED)
+TRUNCATED: Final = int(FrameOutcome.TRUNCATED)
+UNDECODABLE: Final = int(FrameOutcome.UNDECODABLE)
 _ALL_DECODED: Final = bytes([DECODED])
 
 #: What became of the bytes of the first waiting part that are gone already.
@@ -43,7 +43,7 @@ class Early(NamedTuple):
     payload: bytes
 
 
-class Hole(NamedTuple):
+class MissingBytes(NamedTuple):
     """Bytes that the capture does not have."""
 
     direction: int
@@ -54,7 +54,7 @@ class Hole(NamedTuple):
     cut: bool  # by the snap length
 
 
-class Taken(NamedTuple):
+class TakenFrames(NamedTuple):
     """Frames that ``Direction.take`` found; columns, and what is needed to settle fates."""
 
     data: bytes
@@ -67,7 +67,7 @@ class Taken(NamedTuple):
     lost: Int64s
     part: Int64s  # place in ``fates`` of the part that completes it; len(fates): not closed yet
     refused: Int64s  # 1: only a RST answered the part that completes it
-    fates: bytearray  # Outcome of the parts that are done with
+    fates: bytearray  # FrameOutcome of the parts that are done with
     skipped_bytes: int
     resyncs: int
 
@@ -176,7 +176,7 @@ class Direction:
         seq: int,
         length: int,
         payload: bytes,
-        holes: list[Hole],
+        holes: list[MissingBytes],
         *,
         refused: bool = False,
     ) -> bool:
@@ -240,7 +240,9 @@ class Direction:
             if self.acked_since_ns is None:
                 self.acked_since_ns = at_ns
 
-    def give_up(self, frame: int, at_ns: int, holes: list[Hole], *, at_end: bool = False) -> None:
+    def give_up(
+        self, frame: int, at_ns: int, holes: list[MissingBytes], *, at_end: bool = False
+    ) -> None:
         """Declare holes for what will not come any more (see the module)."""
         while self.early:
             assert self.next is not None
@@ -268,7 +270,7 @@ class Direction:
                 self._miss(missing, 0, holes)
             self.acked_since_ns = None
 
-    def finish(self, frame: int, at_ns: int, holes: list[Hole]) -> list[int]:
+    def finish(self, frame: int, at_ns: int, holes: list[MissingBytes]) -> list[int]:
         """The capture ends, or another connection follows: the frames of what stays unread."""
         self.give_up(frame, at_ns, holes, at_end=True)
         left = [early.frame for early in self.early]
@@ -288,9 +290,9 @@ class Direction:
             ]
         return [stretch for stretch in found if stretch[0]]
 
-    def take(self, framing: Framing, *, final: bool) -> list[Taken]:
+    def take(self, framing: Framing, *, final: bool) -> list[TakenFrames]:
         """The frames in what waits, a stretch without holes at a time."""
-        found: list[Taken] = []
+        found: list[TakenFrames] = []
         while self._breaks:
             (place, missing), *self._breaks = self._breaks
             if place:
@@ -315,7 +317,7 @@ class Direction:
         release: int,
         length: int,
         payload: bytes,
-        holes: list[Hole],
+        holes: list[MissingBytes],
         *,
         refused: bool = False,
     ) -> None:
@@ -338,12 +340,16 @@ class Direction:
         if size < length:
             self._miss(length - size, 0, holes, cut=True)
 
-    def _miss(self, length: int, next_frame: int, holes: list[Hole], *, cut: bool = False) -> None:
+    def _miss(
+        self, length: int, next_frame: int, holes: list[MissingBytes], *, cut: bool = False
+    ) -> None:
         assert self.next is not None
         self.next += length
         self.counts["holes"] += 1
         self.counts["hole_bytes"] += length
-        holes.append(Hole(self.number, length, self._done_frame, self._done_at, next_frame, cut))
+        holes.append(
+            MissingBytes(self.number, length, self._done_frame, self._done_at, next_frame, cut)
+        )
         if self._breaks and self._breaks[-1][0] == len(self._sizes):
             length += self._breaks.pop()[1]
         self._breaks.append((len(self._sizes), length))
@@ -354,7 +360,7 @@ class Direction:
         self.early_bytes += early.length
         return True
 
-    def _drain(self, release: int, holes: list[Hole]) -> None:
+    def _drain(self, release: int, holes: list[MissingBytes]) -> None:
         """Append what has waited and now follows."""
         assert self.next is not None
         while self.early and self.early[0].position <= self.next:
@@ -380,7 +386,7 @@ class Direction:
         if self._recent.differ(position, payload):
             self.counts["conflicts"] += 1
 
-    def _take(self, framing: Framing, count: int, *, final: bool) -> Taken:
+    def _take(self, framing: Framing, count: int, *, final: bool) -> TakenFrames:
         """The frames of the first ``count`` parts, which are contiguous."""
         sizes = np.array(self._sizes[:count])
         ends = np.cumsum(sizes)
@@ -400,7 +406,7 @@ class Direction:
         frames = np.array(self._frames[:count])
         ats = np.array(self._ats[:count])
         releases = np.array(self._releases[:count])
-        taken = Taken(
+        taken = TakenFrames(
             data=data,
             start=split.starts,
             stop=split.stops,

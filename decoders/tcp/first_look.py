@@ -33,7 +33,7 @@ from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.network.packets import Packets
 from seqaudit.decoders.tcp.connection import SILENT_NS
 from seqaudit.decoders.tcp.flows import MIDDLE_BYTES, UNDECIDED_BYTES, Placed
-from seqaudit.decoders.tcp.framing import Heads, StreamSystem, Verdict, choose
+from seqaudit.decoders.tcp.framing import Heads, Match, StreamSystem, choose
 from seqaudit.decoders.tcp.runs import NEVER, NONE, Links
 from seqaudit.decoders.tcp.segments import (
     COLUMNS,
@@ -61,15 +61,15 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True)
-class _Held:
+class _WaitingSegments:
     """Segments that wait; ``ends``: the kernel's number of each one's end."""
 
     segments: Segments
     ends: Int64s
 
-    def take(self, rows: Int64s) -> _Held:
+    def take(self, rows: Int64s) -> _WaitingSegments:
         """Only some of them."""
-        return _Held(self.segments.take(rows), self.ends[rows])
+        return _WaitingSegments(self.segments.take(rows), self.ends[rows])
 
 
 class FirstLook:
@@ -95,7 +95,7 @@ class FirstLook:
         self._carriers = settings.carriers
         self._account = account
         self._finder = finder
-        self._held: _Held | None = None
+        self._held: _WaitingSegments | None = None
         self._middle = _Middle(self._systems)
 
     def feed(
@@ -116,7 +116,7 @@ class FirstLook:
             on, waits = np.flatnonzero(state != MIDDLE), np.flatnonzero(state == MIDDLE)
             if not len(waits):
                 return [segments], []
-            parts, others = self._wait(_Held(segments.take(waits), ends[waits]))
+            parts, others = self._wait(_WaitingSegments(segments.take(waits), ends[waits]))
             return [segments.take(on), *parts] if len(on) else parts, others
         candidates = segments.take(fresh)
         held = self._held
@@ -159,7 +159,7 @@ class FirstLook:
         self,
         segments: Segments,
         ends: Int64s,
-        held: _Held | None,
+        held: _WaitingSegments | None,
         fates: _Fates,
         refused: Bools,
         waiting: Bools,
@@ -193,14 +193,14 @@ class FirstLook:
             caught = _joined(held.segments.take(early), caught)
             caught_ends = np.append(held.ends[early], caught_ends)
         if kept.count:
-            self._held = _Held(_without_bytes(kept), kept_ends)
+            self._held = _WaitingSegments(_without_bytes(kept), kept_ends)
         on = np.flatnonzero(now == 0)
         if len(on):
             out.append(segments if len(on) == segments.count else segments.take(on))
-        parts, others = self._wait(_Held(caught, caught_ends))
+        parts, others = self._wait(_WaitingSegments(caught, caught_ends))
         return [*out, *parts], others
 
-    def _wait(self, caught: _Held) -> tuple[list[Segments], list[Key]]:
+    def _wait(self, caught: _WaitingSegments) -> tuple[list[Segments], list[Key]]:
         """More of connections caught in the middle: the segments of those that are followed from
         now on, and those that are nobody's."""
         if not len(caught.ends):
@@ -343,11 +343,11 @@ class _Middle:
 
     def __init__(self, systems: Sequence[StreamSystem]) -> None:
         self._systems = systems
-        self._parts: list[_Held] = []
+        self._parts: list[_WaitingSegments] = []
         self._states = np.zeros((4, 0), np.int64)  # as ``Links`` has them, by connection
         self._bytes = self._enough = np.zeros(0, np.int64)
 
-    def feed(self, held: _Held, count: int) -> tuple[Int64s, Int64s]:
+    def feed(self, held: _WaitingSegments, count: int) -> tuple[Int64s, Int64s]:
         """More segments: connections that are to be followed, and those that are nobody's.
 
         Args:
@@ -368,7 +368,7 @@ class _Middle:
         self._states[:2, numbers] = links.behind(starts)
         self._bytes[numbers] += np.add.reduceat(segments.length[order], starts[:-1])
         sort = np.argsort(_sides(segments), kind="stable")
-        self._parts.append(_Held(segments.take(sort).own(), held.ends[sort]))
+        self._parts.append(_WaitingSegments(segments.take(sort).own(), held.ends[sort]))
         full = ~odd & (self._bytes >= self._enough)[numbers]
         leaving, refused = self._judged(numbers[full])
         self._enough[numbers[full]] *= 2
@@ -385,12 +385,12 @@ class _Middle:
         leaving, refused = self._judged(numbers[enough], final=True)
         return _both(leaving, numbers[~enough]), refused
 
-    def taken(self, numbers: Int64s) -> list[_Held]:
+    def taken(self, numbers: Int64s) -> list[_WaitingSegments]:
         """The segments of some connections, which are not kept any more."""
         gone = np.zeros(len(self._bytes), np.bool_)
         gone[numbers] = True
-        found: list[_Held] = []
-        left: list[_Held] = []
+        found: list[_WaitingSegments] = []
+        left: list[_WaitingSegments] = []
         for part in self._parts:
             here = gone[part.segments.flow]
             for some, into in ((here, found), (~here, left)):
@@ -403,7 +403,7 @@ class _Middle:
         self._bytes[numbers], self._enough[numbers] = 0, MIDDLE_LOOK
         return [part.take(np.argsort(part.segments.frame, kind="stable")) for part in found]
 
-    def renumbered(self) -> list[_Held]:
+    def renumbered(self) -> list[_WaitingSegments]:
         """All of them: connections get other numbers from now on."""
         found = self.taken(np.arange(len(self._bytes)))
         self._states, self._bytes, self._enough = np.zeros((4, 0), np.int64), _NONE, _NONE
@@ -416,11 +416,11 @@ class _Middle:
             final: no more bytes will come, so these have to be enough.
         """
         verdicts = np.array([self._verdict(number) for number in numbers.tolist()], np.int64)
-        nobody = verdicts <= (Verdict.UNDECIDED if final else Verdict.NO)
-        nobody |= (verdicts == Verdict.UNDECIDED) & (self._bytes[numbers] > 2 * UNDECIDED_BYTES)
-        return numbers[verdicts > Verdict.UNDECIDED], numbers[nobody]
+        nobody = verdicts <= (Match.UNDECIDED if final else Match.NO)
+        nobody |= (verdicts == Match.UNDECIDED) & (self._bytes[numbers] > 2 * UNDECIDED_BYTES)
+        return numbers[verdicts > Match.UNDECIDED], numbers[nobody]
 
-    def _verdict(self, number: int) -> Verdict:
+    def _verdict(self, number: int) -> Match:
         """What the systems say of the bytes of a connection, each direction by itself."""
         prefixes = []
         for direction in (0, 1):

@@ -14,15 +14,15 @@ from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.network.checksum_kernels import BARE, MARKS, TCP
-from seqaudit.decoders.network.checksums import Counted
-from seqaudit.decoders.network.packets import Outcome
+from seqaudit.decoders.network.checksums import ChecksumCounts
+from seqaudit.decoders.network.packets import FrameOutcome
 from seqaudit.decoders.tcp.connection import Flow
 from seqaudit.decoders.tcp.framing import (
     Connection,
     Framing,
+    Match,
     Refused,
     StreamSystem,
-    Verdict,
     choose,
 )
 from seqaudit.decoders.tcp.segments import (
@@ -167,12 +167,12 @@ class Tracked:
         times = 2 if self.flow.began or pending >= MIDDLE_ENOUGH else MIDDLE_TIMES
         self.next_try = times * pending + 1
         verdict, system = choose(self.systems, prefixes, self.refused)
-        if verdict == Verdict.YES:
+        if verdict == Match.YES:
             assert system is not None
             self.claim(system)
-        elif verdict == Verdict.NO or pending > 2 * UNDECIDED_BYTES:
+        elif verdict == Match.NO or pending > 2 * UNDECIDED_BYTES:
             self.state = NOBODY
-        self.likely = verdict == Verdict.LIKELY
+        self.likely = verdict == Match.LIKELY
 
     def claim(self, system: StreamSystem) -> None:
         """It is this system's."""
@@ -197,9 +197,9 @@ class Tracked:
                     account.add_outgoing(source)
             if system:
                 bare, right, wrong = self.marks[direction][BARE:]
-                account.add_sender((source, TCP), Counted(bare, right, wrong, speaks=True))
+                account.add_sender((source, TCP), ChecksumCounts(bare, right, wrong, speaks=True))
         if not system:
-            account.count(Outcome.OTHER, self.frames)
+            account.count(FrameOutcome.OTHER, self.frames)
 
 
 class Placed:

@@ -47,7 +47,7 @@ Stretch = tuple[int, int]
 Refused = set[tuple[str, Stretch]]
 
 
-class Verdict(IntEnum):
+class Match(IntEnum):
     """Whether the first bytes of a direction are a system's."""
 
     NO = 0  # and no further byte can change that
@@ -110,7 +110,7 @@ class StreamFrames:
     place: Int64s  # number of it among those of this connection that the capture frame completed
     lost: Int64s  # bytes of its direction right before it that are in no frame: missing, skipped
     refused: Int64s  # 1: nothing but a RST answered its last bytes: it reached nobody
-    outcome: Int64s  # packets.Outcome, written by the decoder
+    outcome: Int64s  # packets.FrameOutcome, written by the decoder
 
     @property
     def count(self) -> int:
@@ -198,7 +198,7 @@ class StreamSystem(Protocol):
     def system(self) -> str:
         """The word of --decode-as and --no-decode."""
 
-    def recognise(self, prefix: bytes, began: bool) -> Verdict:
+    def recognise(self, prefix: bytes, began: bool) -> Match:
         """Whether a direction that begins with these bytes is the system's.
 
         Args:
@@ -237,22 +237,22 @@ def choose(
     systems: Sequence[StreamSystem],
     prefixes: Sequence[tuple[Stretch, bytes, bool]],
     refused: Refused,
-) -> tuple[Verdict, StreamSystem | None]:
+) -> tuple[Match, StreamSystem | None]:
     """The verdict on a connection: the best of its directions, the first system that is sure.
 
     Args:
         prefixes: first bytes of the directions that have spoken; whether the stream began there.
         refused: grows by what systems refuse, and is not asked again: no byte changes that.
     """
-    best = Verdict.NO
+    best = Match.NO
     for system in systems:
         for stretch, prefix, began in prefixes:
             if (system.system, stretch) in refused:
                 continue
             verdict = system.recognise(prefix, began)
-            if verdict == Verdict.YES:
+            if verdict == Match.YES:
                 return verdict, system
-            if verdict == Verdict.NO:
+            if verdict == Match.NO:
                 refused.add((system.system, stretch))
             best = max(best, verdict)
     return best, None

@@ -50,7 +50,7 @@ NEVER: Final = (1 << 63) - 1
 Bools = npt.NDArray[np.bool_]
 
 
-class Row(NamedTuple):
+class SegmentRow(NamedTuple):
     """One segment."""
 
     flow: int  # number in ``Runs.keys``
@@ -101,7 +101,7 @@ class Runs:
             else:
                 self._judge_next(tracked, number)
         self._undecided_bytes = 0
-        self._block: list[Row] = []
+        self._block: list[SegmentRow] = []
         self._block_at = 0
 
     def _find_order(self, flow: Int64s) -> None:
@@ -141,7 +141,7 @@ class Runs:
         """Whether any of rows [row, stop) is of a flow that is decoded."""
         return bool(self._rows_before[stop] > self._rows_before[row])
 
-    def row(self, number: int) -> Row:
+    def row(self, number: int) -> SegmentRow:
         """A row by itself."""
         at = number - self._block_at
         if at != len(self._block):
@@ -153,14 +153,14 @@ class Runs:
         self._block, self._block_at = self._rows(slice(number, stop)), number
         return self._block[0]
 
-    def _rows(self, rows: slice | Int64s) -> list[Row]:
+    def _rows(self, rows: slice | Int64s) -> list[SegmentRow]:
         data = self._segments.data
         return [
-            Row._make((*values, bytes(data[start:stop])))
+            SegmentRow._make((*values, bytes(data[start:stop])))
             for *values, start, stop in zip(*(c[rows].tolist() for c in self._columns), strict=True)
         ]
 
-    def goes_on(self, row: Row) -> None:
+    def goes_on(self, row: SegmentRow) -> None:
         """After an odd row was taken in: what follows it is odd too, unless all is in order."""
         self._done[row.flow] = row.place + 1
         self._note(row)
@@ -195,7 +195,7 @@ class Runs:
         if place < self._starts[number + 1]:
             self._odd[self._order[place]] = 1
 
-    def _note(self, row: Row) -> None:
+    def _note(self, row: SegmentRow) -> None:
         """What the columns think of a flow behind a row."""
         moved = row.length + (row.flags & SYN > 0)
         if moved and not row.flags & RST:
@@ -344,7 +344,7 @@ class Links:
         self._low_ttl, self._high_ttl = int(ttl.min()), int(ttl.max())
         self._outgoing = bool((facts & OUTGOING_BIT).any())
         self.expected: list[list[int]] = states[:2].tolist()
-        self.lanes = [_Lane(mine, length, facts) for mine in (forth, ~forth)]
+        self.lanes = [_DirectionSegments(mine, length, facts) for mine in (forth, ~forth)]
         # where the last segment before that moved each direction's next byte has put it
         syn = flags & SYN > 0
         moves = ((length > 0) | syn) & (flags & RST == 0)  # what a RST says is not of the stream
@@ -402,7 +402,7 @@ _SHIFTS: Final = range(0, MARK_BITS * (MARKS - BARE), MARK_BITS)
 _ONE_OF: Final = np.array([*[0] * BARE, *(1 << shift for shift in _SHIFTS)], np.int64)
 
 
-class _Lane:
+class _DirectionSegments:
     """The segments of one direction, of all connections. Arrays are by place.
 
     Attributes:

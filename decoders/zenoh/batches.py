@@ -35,7 +35,7 @@ from seqaudit.decoders.kernels.loader import (
     kernel,
 )
 from seqaudit.decoders.kernels.loader import memory as kernel_memory
-from seqaudit.decoders.network.packets import Datagrams, Outcome
+from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.zenoh import kernels as wire
 from seqaudit.decoders.zenoh import messages
 
@@ -59,14 +59,14 @@ MAX_TOLD: Final = 10_000
 READ_BYTES: Final = 70_000
 
 OUTCOMES: Final = {
-    wire.NOTHING: Outcome.NOT_CLAIMED,
-    wire.DECODED: Outcome.DECODED,
-    wire.WEAK: Outcome.NOT_CLAIMED,
-    wire.MALFORMED: Outcome.MALFORMED,
-    wire.TRUNCATED: Outcome.TRUNCATED,
-    wire.UNDECODABLE: Outcome.UNDECODABLE,
-    wire.SCOUT: Outcome.DECODED,
-    wire.WEAK_CUT: Outcome.NOT_CLAIMED,
+    wire.NOTHING: FrameOutcome.NOT_CLAIMED,
+    wire.DECODED: FrameOutcome.DECODED,
+    wire.WEAK: FrameOutcome.NOT_CLAIMED,
+    wire.MALFORMED: FrameOutcome.MALFORMED,
+    wire.TRUNCATED: FrameOutcome.TRUNCATED,
+    wire.UNDECODABLE: FrameOutcome.UNDECODABLE,
+    wire.SCOUT: FrameOutcome.DECODED,
+    wire.WEAK_CUT: FrameOutcome.NOT_CLAIMED,
 }
 _OUTCOME_OF: Final = np.array([OUTCOMES[status] for status in range(len(OUTCOMES))], np.int64)
 
@@ -472,7 +472,7 @@ class ZenohDecoder:
             mode[(ports[0] == port) | (ports[1] == port)] |= value
         for port, value in self._ports.items():
             mode[(ports[0] == port) | (ports[1] == port)] |= value
-        mode[datagrams.outcome != Outcome.NOT_CLAIMED] |= wire.NOT_OURS
+        mode[datagrams.outcome != FrameOutcome.NOT_CLAIMED] |= wire.NOT_OURS
         mode[datagrams.barrier == 1] = wire.BARRIER
         return Batches(
             data=datagrams.data,

@@ -48,7 +48,7 @@ def text(raw: bytes) -> str:
     return raw.decode("utf-8", "backslashreplace")
 
 
-class Reader:
+class Cursor:
     """A cursor over one message."""
 
     __slots__ = ("at", "data")
@@ -112,7 +112,7 @@ def source_info(raw: bytes | None) -> Numbered | None:
     """Of the extension (zenoh.md 5.2)."""
     if raw is None:
         return None
-    reader = Reader(raw)
+    reader = Cursor(raw)
     try:
         return reader.zid(), reader.zint() & 0xFFFF_FFFF, reader.zint() & 0xFFFF_FFFF
     except WireError:
@@ -123,7 +123,7 @@ def ros_number(attachment: bytes | None) -> Numbered | None:
     """Of a sample that ROS 2 numbered in its attachment (zenoh.md 9.7)."""
     if attachment is None or len(attachment) != ROS_BYTES:
         return None
-    reader = Reader(attachment)
+    reader = Cursor(attachment)
     try:
         names = [reader.sized(), reader.take(8), reader.sized(), reader.take(8), reader.sized()]
         gid = reader.sized()
@@ -138,7 +138,7 @@ def ros_number(attachment: bytes | None) -> Numbered | None:
 def read(data: bytes) -> tuple[str, Detail] | None:
     """What the network message at the beginning of ``data`` is, and what it says."""
     try:
-        return _network(Reader(data))
+        return _network(Cursor(data))
     except WireError:
         return None
 
@@ -146,12 +146,12 @@ def read(data: bytes) -> tuple[str, Detail] | None:
 def read_transport(data: bytes) -> tuple[str, Detail] | None:
     """The same for a transport message other than Frame and Fragment."""
     try:
-        return _transport(Reader(data))
+        return _transport(Cursor(data))
     except WireError:
         return None
 
 
-def _network(reader: Reader) -> tuple[str, Detail]:
+def _network(reader: Cursor) -> tuple[str, Detail]:
     header = reader.u8()
     kind = header & 0x1F
     if kind == PUSH:
@@ -178,7 +178,7 @@ def _network(reader: Reader) -> tuple[str, Detail]:
     raise WireError
 
 
-def _sample(reader: Reader) -> Detail:
+def _sample(reader: Cursor) -> Detail:
     """A Put or Del; ``value`` is a payload of four bytes as a heartbeat's (zenoh.md 9.2)."""
     header = reader.u8()
     kind = header & 0x1F
@@ -204,7 +204,7 @@ def _sample(reader: Reader) -> Detail:
     return detail
 
 
-def _request(reader: Reader, header: int) -> Detail:
+def _request(reader: Cursor, header: int) -> Detail:
     detail: Detail = {"id": reader.zint(), "key": reader.key(header)}
     extensions = reader.extensions(bool(header & _Z))
     if 0x34 in extensions:
@@ -218,11 +218,11 @@ def _request(reader: Reader, header: int) -> Detail:
     return detail
 
 
-def _response(reader: Reader, header: int) -> Detail:
+def _response(reader: Cursor, header: int) -> Detail:
     detail: Detail = {"id": reader.zint(), "key": reader.key(header)}
     responder = reader.extensions(bool(header & _Z)).get(0x43)
     if responder is not None:
-        inner = Reader(responder)
+        inner = Cursor(responder)
         with contextlib.suppress(WireError):
             detail["responder"] = inner.zid(), inner.zint() & 0xFFFF_FFFF
     body = reader.u8()
@@ -237,7 +237,7 @@ def _response(reader: Reader, header: int) -> Detail:
     return detail | _sample(reader)
 
 
-def _declare(reader: Reader, header: int) -> tuple[str, Detail]:
+def _declare(reader: Cursor, header: int) -> tuple[str, Detail]:
     detail: Detail = {}
     if header & 0x20:
         detail["interest"] = reader.zint()
@@ -258,7 +258,7 @@ def _declare(reader: Reader, header: int) -> tuple[str, Detail]:
     else:
         raw = reader.extensions(bool(declaration & _Z)).get(0x5F)
         if raw:
-            inner = Reader(raw)
+            inner = Cursor(raw)
             try:
                 flags, scope = inner.u8(), inner.zint()
             except WireError:
@@ -268,7 +268,7 @@ def _declare(reader: Reader, header: int) -> tuple[str, Detail]:
     return name, detail
 
 
-def _transport(reader: Reader) -> tuple[str, Detail]:
+def _transport(reader: Cursor) -> tuple[str, Detail]:
     header = reader.u8()
     kind = header & 0x1F
     if kind == INIT:
@@ -294,7 +294,7 @@ def _transport(reader: Reader) -> tuple[str, Detail]:
     raise WireError
 
 
-def _node(reader: Reader, header: int, batch_bytes: int) -> Detail:
+def _node(reader: Cursor, header: int, batch_bytes: int) -> Detail:
     """What Init and Join begin with (zenoh.md 3.1, 3.7)."""
     detail: Detail = {"version": reader.u8()}
     what = reader.data[reader.at] if reader.at < len(reader.data) else 0
@@ -307,7 +307,7 @@ def _node(reader: Reader, header: int, batch_bytes: int) -> Detail:
     return detail | {"resolution": resolution, "batch_bytes": batch_bytes}
 
 
-def _init(reader: Reader, header: int) -> Detail:
+def _init(reader: Cursor, header: int) -> Detail:
     detail = _node(reader, header, 65535)
     if header & 0x20:
         detail["cookie"] = reader.sized()[:COOKIE_BYTES].hex()
@@ -317,7 +317,7 @@ def _init(reader: Reader, header: int) -> Detail:
     return detail
 
 
-def _join(reader: Reader, header: int) -> Detail:
+def _join(reader: Cursor, header: int) -> Detail:
     """``sns``: per priority [reliable, best effort]; one pair without QoS (zenoh.md 8.6)."""
     detail = _node(reader, header, 8192)
     lease = reader.zint()
@@ -326,7 +326,7 @@ def _join(reader: Reader, header: int) -> Detail:
     extensions = reader.extensions(bool(header & _Z))
     qos = extensions.get(0x51)
     if qos is not None:
-        inner = Reader(qos)
+        inner = Cursor(qos)
         sns = [[inner.zint(), inner.zint()] for _ in range(PRIORITIES)]
     detail |= {"qos": qos is not None, "patch": extensions.get(0x27, 0)}
     detail["sns"] = [[sn & 0xFFFF_FFFF for sn in pair] for pair in sns]

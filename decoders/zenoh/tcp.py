@@ -16,8 +16,8 @@ import pyarrow as pa
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s, argument, interpreted
-from seqaudit.decoders.network.packets import Outcome
-from seqaudit.decoders.tcp.framing import MESSAGE, Framing, Heads, Split, StreamFrames, Verdict
+from seqaudit.decoders.network.packets import FrameOutcome
+from seqaudit.decoders.tcp.framing import MESSAGE, Framing, Heads, Match, Split, StreamFrames
 from seqaudit.decoders.zenoh import kernels as wire
 from seqaudit.decoders.zenoh.batches import OUTCOMES, SYSTEM, BatchDecoder, Batches
 
@@ -43,15 +43,15 @@ class ZenohStreams:
     def __init__(self, settings: DecodeSettings) -> None:
         """Nothing of the settings concerns what zenoh is over TCP."""
 
-    def recognise(self, prefix: bytes, began: bool) -> Verdict:
+    def recognise(self, prefix: bytes, began: bool) -> Match:
         """A stream begins with an Init; in the middle, batches in a row with a SourceInfo."""
         opening = _begins_with_init(prefix)
-        if began or opening is Verdict.YES:  # its SYN may be in another piece
+        if began or opening is Match.YES:  # its SYN may be in another piece
             return opening
         found = _in_step(prefix[:LOOK_BYTES], strong=True)
         if found is not None:
-            return Verdict.YES
-        return Verdict.NO if len(prefix) >= LOOK_BYTES else Verdict.UNDECIDED
+            return Match.YES
+        return Match.NO if len(prefix) >= LOOK_BYTES else Match.UNDECIDED
 
     def refuses(self, heads: Heads) -> npt.NDArray[np.bool_]:
         """No Init begins like that."""
@@ -177,7 +177,7 @@ class ZenohStreamDecoder:
             )
         )
         outcome = _OUTCOME_OF[status]
-        frames.outcome[:] = np.where(status == wire.NOTHING, int(Outcome.MALFORMED), outcome)
+        frames.outcome[:] = np.where(status == wire.NOTHING, int(FrameOutcome.MALFORMED), outcome)
         return found
 
     def account(self) -> dict[str, object]:
@@ -195,21 +195,21 @@ _NOTHING: Final = np.zeros(0, np.uint8)
 _NO_PLACES: Final = np.zeros(0, np.int64)
 
 
-def _begins_with_init(prefix: bytes) -> Verdict:
+def _begins_with_init(prefix: bytes) -> Match:
     if len(prefix) < 5:
-        return Verdict.UNDECIDED
+        return Match.UNDECIDED
     length = int.from_bytes(prefix[:2], "little")
     if prefix[2] & 0x1F != 1 or prefix[3] not in (8, 9) or prefix[4] & 0x0F > 2:
-        return Verdict.NO
+        return Match.NO
     if length < 3 + (prefix[4] >> 4) + 1:
-        return Verdict.NO
+        return Match.NO
     if len(prefix) < 2 + length:
-        return Verdict.LIKELY
+        return Match.LIKELY
     memory = np.zeros(wire.OUT, np.int64)
     _, status = interpreted("zenoh.kernels").walk(
         prefix, 2, 2 + length, 2 + length, argument(memory, compile_it=False)
     )
-    return Verdict.YES if status == wire.DECODED else Verdict.NO
+    return Match.YES if status == wire.DECODED else Match.NO
 
 
 def _in_step(data: bytes, begin: int = 0, *, strong: bool = False) -> tuple[int, int] | None:

@@ -15,8 +15,8 @@ from seqaudit.decoders.capture.pieces import merge_interfaces
 from seqaudit.decoders.contract.arrow import equal, filtered
 from seqaudit.decoders.contract.events import FRAME_BITS, Kind
 from seqaudit.decoders.network.account import COUNTED_BY_NAME, NAMED_FRAMES
-from seqaudit.decoders.network.checksums import Verdict, united, verdict
-from seqaudit.decoders.network.networks import Evidence, apart
+from seqaudit.decoders.network.checksums import ChecksumTrust, united, verdict
+from seqaudit.decoders.network.networks import NetworkEvidence, apart
 from seqaudit.decoders.network.order import HORIZON_NS, SINGLE_NS
 from seqaudit.decoders.stages.tcp import carrier_digest
 from seqaudit.pipeline.shared.plan import File
@@ -103,7 +103,7 @@ def by_capture(accounts: Iterable[Account], captures: int) -> list[list[Account]
 
 
 @dataclass(slots=True)
-class Border:
+class PieceBorder:
     """Where a piece began and landed (``decoders.capture.pieces.settle``)."""
 
     begin: int
@@ -112,10 +112,10 @@ class Border:
     landing_state: str
 
 
-def borders_of(accounts: Iterable[Account]) -> list[Border]:
+def borders_of(accounts: Iterable[Account]) -> list[PieceBorder]:
     """Where pieces began and landed, in their order; accounts of fragments know nothing of it."""
     return [
-        Border(*(account[name] for name in Border.__slots__))
+        PieceBorder(*(account[name] for name in PieceBorder.__slots__))
         for account in sorted(accounts, key=lambda account: int(account["piece"]))
         if "landing" in account
     ]
@@ -264,7 +264,7 @@ def torn_orders(accounts: Iterable[Account], files: Sequence[Sequence[File]]) ->
     found = set()
     for capture, own in enumerate(by_capture(accounts, len(files))):
         ordered = sorted(own, key=lambda account: int(account["piece"]))
-        border = _Borders(files[capture])
+        border = _PieceBorders(files[capture])
         for account in ordered:
             order = account.get("order")
             if order and not order["overlapping"]:
@@ -277,7 +277,7 @@ def torn_orders(accounts: Iterable[Account], files: Sequence[Sequence[File]]) ->
     return frozenset(found)
 
 
-class _Borders:
+class _PieceBorders:
     """How far time goes back at the borders of pieces.
 
     Attributes:
@@ -326,7 +326,7 @@ def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> Order:
         "late": 0, "most_ns": 0, "first_late": None, "first_late_ns": None, "moved": {},
         "steps": [], "steps_more": 0, "guessed": [], "torn": [], "beyond": [],
     }  # fmt: skip
-    border = _Borders(files)
+    border = _PieceBorders(files)
     frames = frames_of_splits(accounts)
     for account in accounts:
         own = account.get("order")
@@ -413,10 +413,10 @@ def apart_in(accounts: Iterable[Account]) -> list[frozenset[int]]:
     """Networks that use the same addresses, in captures in which some system speaks; those of each
     are one."""
     speaking = {account["capture"] for account in accounts if account.get("messages_by")}
-    evidence: dict[int, Evidence] = {}
+    evidence: dict[int, NetworkEvidence] = {}
     for account in accounts:
         if account.get("networks") and account["capture"] in speaking:
-            evidence.setdefault(account["capture"], Evidence()).take_in(account["networks"])
+            evidence.setdefault(account["capture"], NetworkEvidence()).take_in(account["networks"])
     found: list[frozenset[int]] = []
     for own in evidence.values():
         for networks in apart(own):
@@ -434,7 +434,7 @@ def held_in(own: Sequence[Account]) -> set[int]:
     return numbered | {0} if every > sum(count for _, count in counts) else numbered
 
 
-def damage(accounts: Iterable[Account]) -> Verdict:
+def damage(accounts: Iterable[Account]) -> ChecksumTrust:
     """What the checksums of a capture say."""
     return verdict(united(account.get("checksums") or () for account in accounts))
 

@@ -13,7 +13,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Final, cast
 
-from seqaudit.pipeline.report.captures import Accounts, capture_row
+from seqaudit.pipeline.report.captures import CaptureAccounts, capture_row
 from seqaudit.pipeline.report.findings import (
     Counts,
     OrderedFinding,
@@ -29,7 +29,7 @@ from seqaudit.pipeline.report.frames import FrameNumbers
 from seqaudit.pipeline.report.judged import Places, places_of_rules
 from seqaudit.pipeline.report.names import Names, members_listed, members_of
 from seqaudit.pipeline.report.order import sort_rows, text_of
-from seqaudit.pipeline.report.packed_rows import Section, kept
+from seqaudit.pipeline.report.packed_rows import PackedRows, kept
 from seqaudit.pipeline.report.result_store import HeldResults
 from seqaudit.pipeline.report.totals import Losses, messages_of, totals_of
 from seqaudit.pipeline.shared.plan import File
@@ -160,7 +160,7 @@ class _Sections:
         self._vantages = vantages
         self.wall = Wall(up=settings.walled)
         self.called = Names(names, members_of(rows.of(rows_of.MEMBER)))
-        self._accounts = Accounts(files, vantages, self.wall)
+        self._accounts = CaptureAccounts(files, vantages, self.wall)
         self.captures = kept(
             capture_row(number, account, files[number], vantages[number], self.called)
             for number, account in enumerate(self._accounts.merged(rows.of(rows_of.ACCOUNT)))
@@ -169,7 +169,7 @@ class _Sections:
         present = rows.systems(rows_of.STREAM) | rows.systems(rows_of.TABLE)
         networks = [capture.network for capture in settings.captures]
         self._together = Comparisons(present, self.wall, networks)
-        self._noted = _Noted(rows, self._together)
+        self._noted = _ComparedStreams(rows, self._together)
         self.losses = Losses(vantages)
         self._borders = Borders(
             [ends for _, ends in self._accounts.extents],
@@ -209,7 +209,7 @@ class _Sections:
 
     def _tables(self) -> Tables:
         """Tables of systems, by system and name, with names beside identities."""
-        tables: dict[str, dict[str, list[Row] | Section[Row]]] = {}
+        tables: dict[str, dict[str, list[Row] | PackedRows[Row]]] = {}
         for row in self._rows.of(rows_of.TABLE):
             detail = dict(settled(row["detail"], self._accounts.extents[row["capture"]][1]))
             name = detail.pop("table")
@@ -217,8 +217,8 @@ class _Sections:
                 if detail.get(key) is not None:
                     detail[f"{key}_name"] = self.called.of(detail[key])
             told = self._frames.resolved({"capture": row["capture"]} | detail, row["capture"])
-            new: list[Row] | Section[Row] = (
-                [] if row["system"] in self._together.changed else Section()
+            new: list[Row] | PackedRows[Row] = (
+                [] if row["system"] in self._together.changed else PackedRows()
             )
             tables.setdefault(row["system"], {}).setdefault(name, new).append(told)
         return {
@@ -335,7 +335,7 @@ class _Sections:
         return self.wall.rows("a stream at both ends", put, self._rows.of(rows_of.BOTH_ENDS))
 
 
-class _Noted:
+class _ComparedStreams:
     """STREAM rows, each shown to its system's comparison as it goes by.
 
     Attributes:

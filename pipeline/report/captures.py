@@ -6,7 +6,7 @@ from typing import Final, cast
 
 from seqaudit.pipeline.report.accounts import Account, frames_of_splits, merge
 from seqaudit.pipeline.report.names import Names
-from seqaudit.pipeline.report.packed_rows import Section
+from seqaudit.pipeline.report.packed_rows import PackedRows
 from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.captures.doubts import dropped_by, spans_of, unread
@@ -33,7 +33,7 @@ _NOT_SHOWN: Final = frozenset(
 )
 
 
-class Accounts:
+class CaptureAccounts:
     """Accounts of pieces, brought together a capture at a time.
 
     Attributes:
@@ -57,7 +57,7 @@ class Accounts:
         self.worth: dict[int, Worth] = {}
         self.holes: dict[int, str] = {}
         self.unread: dict[int, str] = {}
-        self._findings: Section[PlacedFinding] = Section()
+        self._findings: PackedRows[PlacedFinding] = PackedRows()
 
     @property
     def findings(self) -> Sequence[PlacedFinding]:

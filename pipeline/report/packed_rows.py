@@ -14,7 +14,7 @@ CHUNK_ROWS: Final = 1_000
 R = TypeVar("R", bound=Mapping[str, object])
 
 
-class Section(Sequence[R]):
+class PackedRows(Sequence[R]):
     """Rows in their order. Those of a full chunk are made anew when they are asked for: nobody
     changes what is here."""
 
@@ -66,4 +66,4 @@ class Section(Sequence[R]):
 
 def kept(rows: Iterable[R]) -> Sequence[R]:
     """Rows as a list, or packed if they are many."""
-    return Section(rows).rows()
+    return PackedRows(rows).rows()

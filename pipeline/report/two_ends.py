@@ -25,7 +25,7 @@ MOST_CAPTURES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedCaptures:
     """How two captures of X and Y differ.
 
     Attributes:
@@ -39,7 +39,7 @@ class Compared:
     later_ns: int
 
 
-def compare(one: Sequence[Seen], other: Sequence[Seen], x: str) -> Compared:
+def compare(one: Sequence[Seen], other: Sequence[Seen], x: str) -> ComparedCaptures:
     """Two captures of what goes between X and another."""
     first, second = _alone(one), _alone(other)
     delays: dict[bool, list[int]] = {True: [], False: []}
@@ -49,15 +49,15 @@ def compare(one: Sequence[Seen], other: Sequence[Seen], x: str) -> Compared:
     there, back = delays[True], delays[False]
     shared = len(there) + len(back)
     if min(len(there), len(back)) < LEAST_SHARED:
-        return Compared(0, shared, 0)
+        return ComparedCaptures(0, shared, 0)
     low_there, _, high_there = quantiles(there, n=4)
     low_back, _, high_back = quantiles(back, n=4)
     apart = (sorted(there)[len(there) // 2] - sorted(back)[len(back) // 2]) // 2
     if low_there > high_back:
-        return Compared(1, shared, apart)
+        return ComparedCaptures(1, shared, apart)
     if low_back > high_there:
-        return Compared(-1, shared, apart)
-    return Compared(0, shared, apart)
+        return ComparedCaptures(-1, shared, apart)
+    return ComparedCaptures(0, shared, apart)
 
 
 def vantages_of_link(

@@ -20,7 +20,7 @@ from seqaudit.decoders.infer.lines import Twin, twins
 from seqaudit.decoders.infer.number import Bytes
 from seqaudit.decoders.infer.search import infer
 from seqaudit.decoders.kernels.loader import Int64s
-from seqaudit.decoders.network.packets import Datagrams, Outcome, PacketReader
+from seqaudit.decoders.network.packets import Datagrams, FrameOutcome, PacketReader
 from seqaudit.decoders.stages.first import wants_compiled
 from seqaudit.decoders.stages.registry import DecodeSettings, Dispatcher
 from seqaudit.pipeline.shared.plan import CaptureInput, File, Shares, StandardInput, plan
@@ -55,7 +55,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Inferred:
     """What was found out about one destination.
 
     Attributes:
@@ -82,7 +82,7 @@ class TwinPlace:
 
 
 @dataclass(slots=True)
-class _Held:
+class _DestinationDatagrams:
     """A destination's datagrams so far."""
 
     free: int = 0  # unclaimed
@@ -102,7 +102,7 @@ class _Held:
         return self.free + (self.claimed if self.by_chance else 0)
 
 
-#: Rows of ``_Held.columns``.
+#: Rows of ``_DestinationDatagrams.columns``.
 LENGTH, AT_NS, SOURCE, SOURCE_PORT, CLAIMED = range(5)
 
 
@@ -111,7 +111,7 @@ class Sampler:
     """Gathers samples of one capture's destinations."""
 
     limit: int
-    places: dict[Place, _Held] = field(default_factory=dict)
+    places: dict[Place, _DestinationDatagrams] = field(default_factory=dict)
     sources: dict[str, int] = field(default_factory=dict)
     held: int = 0
     recognised: int = 0
@@ -126,7 +126,7 @@ class Sampler:
         rows = np.flatnonzero((datagrams.barrier == 0) & (datagrams.frame > 0))
         if not len(rows):
             return
-        free = int(np.count_nonzero(datagrams.outcome[rows] == Outcome.NOT_CLAIMED))
+        free = int(np.count_nonzero(datagrams.outcome[rows] == FrameOutcome.NOT_CLAIMED))
         self.unrecognised += free
         self.recognised += len(rows) - free
         key = datagrams.destination[rows] << 16 | datagrams.destination_port[rows]
@@ -145,8 +145,8 @@ class Sampler:
         if held is None:
             if len(self.places) >= DESTINATIONS:
                 return
-            held = self.places[place] = _Held()
-        claimed = datagrams.outcome[rows] != Outcome.NOT_CLAIMED
+            held = self.places[place] = _DestinationDatagrams()
+        claimed = datagrams.outcome[rows] != FrameOutcome.NOT_CLAIMED
         held.claimed += int(np.count_nonzero(claimed))
         held.free += len(rows) - int(np.count_nonzero(claimed))
         if not held.by_chance:
@@ -168,7 +168,7 @@ class Sampler:
         source = np.array([numbers[host] for host in datagrams.source[rows].tolist()], np.int64)
         held.heads.append(heads)
         port = datagrams.source_port[rows]
-        claims = (datagrams.outcome[rows] != Outcome.NOT_CLAIMED).astype(np.int64)
+        claims = (datagrams.outcome[rows] != FrameOutcome.NOT_CLAIMED).astype(np.int64)
         held.columns.append(np.stack([stop - start, datagrams.at_ns[rows], source, port, claims]))
 
     def samples(self) -> Iterator[tuple[Place, int, Sample]]:
@@ -206,7 +206,7 @@ class Look:
     """What came of one capture; ``reading`` is null if it cannot be read: ``problem`` says why."""
 
     reading: Reading | None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Inferred, ...] = ()
     problem: tuple[str, str] = ("", "")  # (path, one line)
 
 
@@ -221,7 +221,7 @@ def look(
     elsewhere: Looking | None = None,
     *,
     sample_datagrams: int = SAMPLE_DATAGRAMS,
-) -> tuple[list[Reading], list[Finding], list[tuple[str, str]]]:
+) -> tuple[list[Reading], list[Inferred], list[tuple[str, str]]]:
     """Read the beginning of captures and infer the numbers of what nobody recognises.
 
     Args:
@@ -278,12 +278,12 @@ def look_at(
     for place, total, sample in sampler.samples():
         answer = infer(sample, replies=sampler.replies(place, sample))
         sources = len(np.unique(sample.source))
-        found.append((Finding(path, *place, total, sources, answer), sample))
+        found.append((Inferred(path, *place, total, sources, answer), sample))
     reading = Reading(path, frames, whole, sampler.recognised, sampler.unrecognised)
     return Look(reading, tuple(_with_twins(found)))
 
 
-def _with_twins(found: Sequence[tuple[Finding, Sample]]) -> list[Finding]:
+def _with_twins(found: Sequence[tuple[Inferred, Sample]]) -> list[Inferred]:
     """The findings of a capture; of two lines the one with the lower address says so."""
     findings = [finding for finding, _ in found]
     places = [place for place, finding in enumerate(findings) if finding.answer.layouts]

@@ -180,7 +180,7 @@ class Plan:
         return replace(self, pieces=tuple(pieces))
 
 
-class _Kept:
+class _CopiedStream:
     """A stream that writes to a private file what is read of it: captures may be read again.
 
     Without room, or longer than ``most`` bytes, it is read once, as if nobody kept it.
@@ -191,7 +191,7 @@ class _Kept:
         self._rest = most
         self._spool: BinaryIO | None = None
         self._why = f"it has more than {most:,} bytes"  # it is not kept
-        self._held: private_files.Held | None = None
+        self._held: private_files.PrivatePath | None = None
         with self._or_not():
             self._held = private_files.make_file()  # mode 0600
             self._spool = self._held.path.open("wb")
@@ -251,7 +251,7 @@ class StandardInput:
         """``streamed``: the engine can read it as it comes."""
         self.streamed = streamed
         self._stream: BinaryIO | None = None  # what ``open_piece`` left to be read
-        self._kept: _Kept | None = None
+        self._kept: _CopiedStream | None = None
         self._opened = contextlib.ExitStack()
         self.is_long = False  # more comes than ``open_piece`` looked at
 
@@ -299,9 +299,9 @@ class StandardInput:
         """
         return str((self._kept or self._keep(sys.maxsize)).whole())
 
-    def _keep(self, most: int) -> _Kept:
+    def _keep(self, most: int) -> _CopiedStream:
         with interrupts.held_back():  # until ``close`` knows of it
-            self._kept = _Kept(_piped(), most)
+            self._kept = _CopiedStream(_piped(), most)
         return self._kept
 
     def close(self) -> None:

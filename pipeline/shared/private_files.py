@@ -24,7 +24,7 @@ FOLDER: Final = "seqaudit-jvm-"
 FILE: Final = "seqaudit-input-"
 
 
-class Held:
+class PrivatePath:
     """A folder or file that is ours until ``remove`` or the end of this process."""
 
     def __init__(self, path: Path, lock: int) -> None:
@@ -39,7 +39,7 @@ class Held:
             self._lock = -1
 
 
-def make_folder() -> Held:
+def make_folder() -> PrivatePath:
     """A private folder.
 
     Raises:
@@ -48,7 +48,7 @@ def make_folder() -> Held:
     return _made(lambda: tempfile.mkdtemp(prefix=FOLDER))
 
 
-def make_file() -> Held:
+def make_file() -> PrivatePath:
     """A private empty file; raises as ``make_folder``."""
 
     def make() -> str:
@@ -59,7 +59,7 @@ def make_file() -> Held:
     return _made(make)
 
 
-def _made(make: Callable[[], str]) -> Held:
+def _made(make: Callable[[], str]) -> PrivatePath:
     _sweep()
     while True:
         held = _hold(Path(make()))
@@ -67,7 +67,7 @@ def _made(make: Callable[[], str]) -> Held:
             return held
 
 
-def _hold(path: Path) -> Held | None:
+def _hold(path: Path) -> PrivatePath | None:
     """Lock what was just made; null if somebody took it for a leftover before it was."""
     try:
         lock = os.open(path, os.O_RDONLY)
@@ -80,11 +80,11 @@ def _hold(path: Path) -> Held | None:
             os.close(lock)
             return None
         except OSError:  # no locks here: nobody can take it for a leftover
-            return Held(path, lock)
+            return PrivatePath(path, lock)
         if os.fstat(lock).st_nlink == 0 or not path.exists():
             os.close(lock)
             return None
-    return Held(path, lock)
+    return PrivatePath(path, lock)
 
 
 def _sweep() -> None:

@@ -25,7 +25,7 @@ def environment() -> dict[str, str]:
     return {} if looks else {SAFE_PATH: "1"}
 
 
-class Status(NamedTuple):
+class ProcessStatus(NamedTuple):
     """One look at a process."""
 
     state: str  # one letter: "Z" has ended, "D" waits for a disk, "R" runs or could
@@ -33,14 +33,14 @@ class Status(NamedTuple):
     ticks: int  # of processor time, its own and the system's
 
 
-def status_of(pid: int | str) -> Status:
+def status_of(pid: int | str) -> ProcessStatus:
     """What proc(5) calls stat.
 
     Raises:
         OSError, ValueError, IndexError: there is no such process, or nobody tells.
     """
     state, *numbers = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return Status(state, int(numbers[2]), int(numbers[10]) + int(numbers[11]))
+    return ProcessStatus(state, int(numbers[2]), int(numbers[10]) + int(numbers[11]))
 
 
 def processes_of(session_leader: int) -> list[int]:

@@ -39,7 +39,7 @@ PAUSE_NS: Final = 10_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class FileTimes:
     """Times of a file's first and last packet; null where nobody knows."""
 
     first_ns: int | None
@@ -143,26 +143,26 @@ def _fits(group: Group) -> bool:
     return True
 
 
-def _length(span: Span) -> int:
+def _length(span: FileTimes) -> int:
     if span.first_ns is None or span.last_ns is None:
         return 0
     return span.last_ns - span.first_ns
 
 
 @lru_cache(maxsize=100_000)
-def span_of(path: str) -> Span:
+def span_of(path: str) -> FileTimes:
     """When a file begins and ends, by a look at both ends."""
     with contextlib.suppress(CaptureError):
         (piece,) = plan_pieces(path, 0, 0, TO_THE_END, cuts=[])
         first = _times(replace(piece, stop=min(piece.stop, HEAD_BYTES)))
         if piece.stop <= HEAD_BYTES:
-            return Span(*first)
+            return FileTimes(*first)
         if piece.compression or piece.size_bytes < 0:
-            return Span(first[0], None)
+            return FileTimes(first[0], None)
         begin = max(0, piece.stop - TAIL_BYTES)
         tail = replace(piece, start=begin, proven=begin == 0, whole=False)
-        return Span(first[0], _times(tail)[1])
-    return Span(None, None)
+        return FileTimes(first[0], _times(tail)[1])
+    return FileTimes(None, None)
 
 
 def _times(piece: Piece) -> tuple[int | None, int | None]:

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from seqaudit.decoders.capture import remote
 from seqaudit.pipeline.shared.progress import Progress
 from seqaudit.pipeline.spark import worker_look
-from seqaudit.pipeline.spark.progress import FIRST_TASK_SECONDS, JobError, Step, run_watched
+from seqaudit.pipeline.spark.progress import FIRST_TASK_SECONDS, JobError, JobStage, run_watched
 from seqaudit.pipeline.spark.session import Session, within
 from seqaudit.pipeline.spark.worker_look import (
     NEEDED,
     NO_MEMORY,
-    Answer,
     Asked,
     Question,
+    WorkerAnswer,
     has_no_memory,
     installed,
 )
@@ -69,12 +69,12 @@ _PACKAGES: Final = (
 )
 
 
-class Told(NamedTuple):
+class Reply(NamedTuple):
     """An answer and whose it is: a host, and a process there."""
 
     host: str
     executor: int
-    answer: Answer
+    answer: WorkerAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def ready(session: Session, files: Iterable[Asked], progress: Progress) -> Execu
         ask, session.explain = executors.ask, executors.problem
     else:
         ask = partial(_asked_all, session.spark, question)
-    there, told = run_watched(session, ask, [Step(ASKING)], progress)
+    there, told = run_watched(session, ask, [JobStage(ASKING)], progress)
     if problem := problem_of(told, _here(), _least()):
         raise JobError(problem)
     return there
@@ -128,7 +128,7 @@ def one_of_each_folder(files: Iterable[Asked]) -> list[Asked]:
 
 
 def problem_of(
-    told: Sequence[Told], here: Mapping[str, str], least: Mapping[str, str]
+    told: Sequence[Reply], here: Mapping[str, str], least: Mapping[str, str]
 ) -> str | None:
     """The line that ends the audit; null: all can run it.
 
@@ -175,7 +175,7 @@ def problem_of(
     return None
 
 
-def _end_of(answer: Answer, here: Mapping[str, str]) -> str:
+def _end_of(answer: WorkerAnswer, here: Mapping[str, str]) -> str:
     """Why a Python gave no answer."""
     status, said = answer.ended
     advice = f"point PYSPARK_PYTHON at a Python {_minor(here['python'])} of theirs"
@@ -201,7 +201,7 @@ def _minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def _where(some: Sequence[Told], executors: Sequence[Told]) -> str:
+def _where(some: Sequence[Reply], executors: Sequence[Reply]) -> str:
     """all 2 executors; or: 1 of 2 executors (on host b)."""
     several = "s" if len(executors) != 1 else ""
     if len(some) == len(executors):
@@ -211,7 +211,7 @@ def _where(some: Sequence[Told], executors: Sequence[Told]) -> str:
     return f"{len(some):,} of {len(executors):,} executors (on {', '.join(hosts[:3])}{more})"
 
 
-def _by_executor(told: Sequence[Told]) -> list[Told]:
+def _by_executor(told: Sequence[Reply]) -> list[Reply]:
     """One answer of each, in an order that does not change from one run to the next."""
     found = {(one.host, one.executor): one for one in told}
     return [found[key] for key in sorted(found)]
@@ -228,9 +228,9 @@ class _Questioned:
         self._context: Any = session.spark.sparkContext
         self._question = question._replace(code=session.shipped)
         self._asked: set[str] = set()
-        self._told: list[Told] = []
+        self._told: list[Reply] = []
 
-    def ask(self) -> tuple[Executors, list[Told]]:
+    def ask(self) -> tuple[Executors, list[Reply]]:
         """Who is there, and what all said until now: more may come while some are asked."""
         scala = self._context._jsc.sc()
         while True:
@@ -268,23 +268,23 @@ class _Questioned:
         return [str(line) for line in lines]
 
 
-def answers_in(lines: Iterable[str]) -> list[Told]:
+def answers_in(lines: Iterable[str]) -> list[Reply]:
     """What shells of executors said: of a Python that gave no answer its last line counts."""
-    found: list[Told] = []
+    found: list[Reply] = []
     for line in map(str.strip, lines):
         if head := _HEAD.fullmatch(line):
-            found.append(Told(head[3], int(head[2]), _ended(int(head[1]), "")))
+            found.append(Reply(head[3], int(head[2]), _ended(int(head[1]), "")))
         elif line and found and not found[-1].answer.python:
             status, _ = found[-1].answer.ended
             answers = line.startswith("[") and not status
-            answer = Answer(*json.loads(line)) if answers else _ended(status, line)
+            answer = WorkerAnswer(*json.loads(line)) if answers else _ended(status, line)
             found[-1] = found[-1]._replace(answer=answer)
     return found
 
 
-def _ended(status: int, said: str) -> Answer:
+def _ended(status: int, said: str) -> WorkerAnswer:
     lacking = {"memory": NO_MEMORY} if has_no_memory(said) else {}
-    return Answer("", lacking, {}, {}, (status, said[:200]))
+    return WorkerAnswer("", lacking, {}, {}, (status, said[:200]))
 
 
 def there(session: Session) -> Executors | None:
@@ -316,7 +316,7 @@ def _each(sequence: Any) -> Iterator[Any]:
         yield found.next()
 
 
-def _asked_all(spark: "SparkSession", question: Question) -> tuple[Executors, list[Told]]:
+def _asked_all(spark: "SparkSession", question: Question) -> tuple[Executors, list[Reply]]:
     """The same of a Connect server, by a job of rows: each core has some. Not by Arrow, which the
     workers may not have."""
     from pyspark.sql.types import StringType
@@ -328,7 +328,7 @@ def _asked_all(spark: "SparkSession", question: Question) -> tuple[Executors, li
     task = functions.spark_partition_id().alias("task")
     rows = spark.range(ROWS).select(task, told("id").alias("told")).collect()
     answers = [json.loads(row.told) for row in rows if row.told is not None]
-    found = [Told(host, executor, Answer(*answer)) for host, executor, answer in answers]
+    found = [Reply(host, executor, WorkerAnswer(*answer)) for host, executor, answer in answers]
     return Executors(len(_by_executor(found)), len({row.task for row in rows})), found
 
 

@@ -15,7 +15,7 @@ from seqaudit.pipeline.shared.job import collected
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.progress import Progress
 from seqaudit.pipeline.spark.cluster import ready
-from seqaudit.pipeline.spark.progress import Step, in_session, run_watched
+from seqaudit.pipeline.spark.progress import JobStage, in_session, run_watched
 from seqaudit.pipeline.spark.session import about
 from seqaudit.pipeline.spark.worker_look import Asked
 
@@ -39,7 +39,7 @@ def look_on_spark(
         numbers = session.spark.range(0, len(pieces), 1, len(pieces))
         looks = numbers.mapInArrow(partial(_looks, pieces, settings), "id bigint, look binary")
         sizes = tuple(max(piece.size_bytes, 0) for piece, _ in pieces)
-        steps = [Step("reading", sizes)]
+        steps = [JobStage("reading", sizes)]
         rows = run_watched(session, lambda: collected(looks), steps, progress)
     # from workers that run our code for us: as near to us as the functions that Spark sends them
     found = {row["id"]: pickle.loads(row["look"]) for row in rows.to_pylist()}

@@ -105,7 +105,7 @@ class Jvm:
     """A started JVM. It ends when ``stdin`` of its process is closed, so also when we die."""
 
     process: subprocess.Popen[bytes]
-    held: private_files.Held  # its private folder; holds the log and goes with us
+    held: private_files.PrivatePath  # its private folder; holds the log and goes with us
     java: Java
 
     @property

@@ -100,7 +100,7 @@ class JobError(SeqauditError):
 class CancelledError(SeqauditError):
     """The user interrupted a Spark job; ``done`` tasks of its first step were through."""
 
-    def __init__(self, steps: "Sequence[Step]", done: int) -> None:
+    def __init__(self, steps: "Sequence[JobStage]", done: int) -> None:
         total = len(steps[0].sizes)
         told = f": {min(done, total)} of {total} decode tasks were done"
         super().__init__(f"interrupted{told if total else f' while {steps[-1].what}'}")
@@ -152,7 +152,7 @@ def in_session(place: Place, progress: Progress, name: str = NAME) -> Iterator[S
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class JobStage:
     """A stage of a job as a reader sees it.
 
     Attributes:
@@ -169,10 +169,10 @@ class Step:
 Counts = Sequence[tuple[int, int]]
 
 
-class _Told:
+class _ProgressSoFar:
     """What of a job was told to a progress."""
 
-    def __init__(self, steps: Sequence[Step], progress: Progress) -> None:
+    def __init__(self, steps: Sequence[JobStage], progress: Progress) -> None:
         self._steps = steps
         self._progress = progress
         self._stage = -1
@@ -206,7 +206,7 @@ class _Told:
 
 
 def run_watched(
-    session: Session, action: Callable[[], T], steps: Sequence[Step], progress: Progress
+    session: Session, action: Callable[[], T], steps: Sequence[JobStage], progress: Progress
 ) -> T:
     """Run a Spark action in a thread and tell its progress meanwhile.
 
@@ -219,7 +219,7 @@ def run_watched(
     """
     counter = _counter(session.spark)
     context = _context(session.spark)
-    ends = _Ends(context)
+    ends = _EndedExecutors(context)
     tag = f"seqaudit-{uuid.uuid4().hex}"  # others may have jobs in the same Spark
     outcome: list[T] = []
     failure: list[BaseException] = []
@@ -236,7 +236,7 @@ def run_watched(
     thread = threading.Thread(target=act, name="seqaudit-job", daemon=True)
     begun = time.monotonic()
     thread.start()
-    told = _Told(steps, progress)
+    told = _ProgressSoFar(steps, progress)
     total = max(len(steps[0].sizes), 1)
     alive = False
     try:
@@ -270,7 +270,7 @@ def run_watched(
     return outcome[0]
 
 
-class _Ends:
+class _EndedExecutors:
     """Executors that ended while a job does not go on."""
 
     def __init__(self, context: Any) -> None:

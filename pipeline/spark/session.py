@@ -106,7 +106,7 @@ class Session:
         self._is_lent = False
         self.explain: Callable[[], str | None] = lambda: None  # why a job failed, if it is known
         self.shipped = ""  # our code as workers elsewhere have it, in the folder of each
-        self._shipped: private_files.Held | None = None
+        self._shipped: private_files.PrivatePath | None = None
         try:
             self.spark = self._spark()
         except BaseException:

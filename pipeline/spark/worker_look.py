@@ -62,7 +62,7 @@ class Question(NamedTuple):
     most_bytes: int = 0
 
 
-class Answer(NamedTuple):
+class WorkerAnswer(NamedTuple):
     """What it says.
 
     Attributes:
@@ -80,7 +80,7 @@ class Answer(NamedTuple):
     ended: tuple[int, str] = (0, "")
 
 
-def look(question: Question) -> Answer:
+def look(question: Question) -> WorkerAnswer:
     """The answer, from this process."""
     if question.most_bytes:
         import resource  # not every system has it; Spark limits its workers in the same way
@@ -93,7 +93,7 @@ def look(question: Question) -> Answer:
         told = ((file.path, _unseen(file, question.storage)) for file in question.files)
         unseen = {path: why for path, why in told if why}
     versions = {package: installed(package) for package in NEEDED.values()}
-    return Answer(platform.python_version(), lacking, versions, unseen)
+    return WorkerAnswer(platform.python_version(), lacking, versions, unseen)
 
 
 def has_no_memory(said: str) -> bool:
@@ -148,7 +148,7 @@ def _unseen(file: Asked, storage: tuple[tuple[str, str], ...]) -> str:
     return ""
 
 
-def answer_to(text: str) -> Answer:
+def answer_to(text: str) -> WorkerAnswer:
     """The answer to a question of JSON."""
     files, storage, *rest = json.loads(text)
     return look(Question(tuple(Asked(*file) for file in files), tuple(map(tuple, storage)), *rest))

@@ -1,9 +1,10 @@
 """A feed at its sender and at a receiver: which numbers the path lost.
 
-Every capture notes, a stream at a time, what came of it, bounded; ``Meeting`` compares them when
-all captures of the conversation were replayed, whatever their order. A number counts once, however
-often it was captured: what came again, or as a repair, is no part of the path. A receiver is only
-held against what was sent from the first number on that it has: before, it may not have joined.
+Every capture notes, a stream at a time, what came of it, bounded; ``FeedMeeting`` compares them
+when all captures of the conversation were replayed, whatever their order. A number counts once,
+however often it was captured: what came again, or as a repair, is no part of the path. A receiver
+is only held against what was sent from the first number on that it has: before, it may not have
+joined.
 
 Nothing goes back in a feed, so how far the clocks are apart is bounded on one side only. It need
 not be known where numbers grow: the receiver's capture went on where it has lower and higher ones.
@@ -16,11 +17,11 @@ from typing import Final
 from seqaudit.replay.contract.engine import Detail
 from seqaudit.replay.contract.passage_rows import TOO_MUCH, ends_row, judged_at, passage
 from seqaudit.replay.contract.results import BOTH_ENDS, Result
-from seqaudit.replay.feeds.rows import Columns, FeedRows
+from seqaudit.replay.feeds.rows import FeedColumns, FeedRows
 from seqaudit.replay.feeds.stream import FeedStream
 from seqaudit.replay.sequence.clocks import Clocks, Sightings
 from seqaudit.replay.sequence.gaps import Mark
-from seqaudit.replay.sequence.passages import Passages, Passed, Row, grows
+from seqaudit.replay.sequence.passages import NumberRun, Passages, Passed, grows
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.sequence.unwrap import unwrap
 
@@ -33,7 +34,7 @@ TOO_FEW: Final = "the same {} numbers come again and again, and nothing tells th
 ANEW: Final = "the stream's numbers begin anew, and nothing tells the old from the new"
 
 
-class _Came:
+class _FirstArrivals:
     """One stream in one capture: every number when it came first."""
 
     __slots__ = ("first", "had", "last", "near", "passages", "run", "seen")
@@ -44,10 +45,10 @@ class _Came:
         self.passages = Passages()
         self.seen = Sightings()
         self.had = RangeSet()
-        self.run: Row | None = None
+        self.run: NumberRun | None = None
         self.near: int | None = None
 
-    def take(self, rows: Columns, space: int) -> None:
+    def take(self, rows: FeedColumns, space: int) -> None:
         """Data, in order."""
         columns = (
             rows.first, rows.stop, rows.frame, rows.at_ns, rows.last_frame, rows.last_ns,
@@ -63,10 +64,10 @@ class _Came:
             stop = first + end - raw
             self.near = stop - 1
             for begin, until in self.had.add(first, stop):
-                row = Row(begin, until, *moments[::2], *moments[1::2])
+                row = NumberRun(begin, until, *moments[::2], *moments[1::2])
                 self._new(row if begin == first else row._replace(frame=-1), space)
 
-    def _new(self, row: Row, space: int) -> None:
+    def _new(self, row: NumberRun, space: int) -> None:
         """What is new of a row."""
         run = self.run
         if run is not None and run.stop == row.first:
@@ -87,7 +88,7 @@ class _Came:
 
 
 @dataclass(slots=True)
-class Ends:
+class FeedEnds:
     """What one capture knows of a conversation.
 
     Attributes:
@@ -98,21 +99,23 @@ class Ends:
     capture: int
     local: str | None
     streams: dict[str, FeedStream] = field(default_factory=dict)
-    _came: dict[str, _Came] = field(default_factory=dict)
+    _came: dict[str, _FirstArrivals] = field(default_factory=dict)
 
     def take(self, rows: FeedRows, space: int) -> None:
         """Rows of the conversation, in order."""
         for code, places in rows.by_stream(rows.data_as_sent()):
-            self._came.setdefault(rows.word(code), _Came()).take(rows.picked(places), space)
+            self._came.setdefault(rows.word(code), _FirstArrivals()).take(
+                rows.picked(places), space
+            )
 
-    def over(self, streams: dict[str, FeedStream]) -> "Ends":
+    def over(self, streams: dict[str, FeedStream]) -> "FeedEnds":
         """Nothing follows."""
         self.streams = streams
         for key, came in self._came.items():
             came.flush(streams[key].space if key in streams else 0)
         return self
 
-    def came(self, key: str) -> _Came | None:
+    def came(self, key: str) -> _FirstArrivals | None:
         """What came of a stream; null: nothing, or of several senders."""
         stream = self.streams.get(key)
         alone = stream is not None and len({_host(sender) for sender in stream.senders}) == 1
@@ -124,14 +127,14 @@ class Ends:
         return sender is not None and _host(sender) == self.local
 
 
-class Meeting:
+class FeedMeeting:
     """All captures of one conversation that were taken at a host of its own."""
 
     def __init__(self, conversation: str) -> None:
         self.conversation = conversation
-        self.captures: list[Ends] = []
+        self.captures: list[FeedEnds] = []
 
-    def add(self, ends: Ends) -> None:
+    def add(self, ends: FeedEnds) -> None:
         """One capture is over."""
         self.captures.append(ends)
 
@@ -157,7 +160,9 @@ class Meeting:
             yield from judged_at(ends.capture, judged, self.conversation, "feed")
 
 
-def _row(key: str, here: tuple[Ends, _Came], there: tuple[Ends, _Came]) -> Detail:
+def _row(
+    key: str, here: tuple[FeedEnds, _FirstArrivals], there: tuple[FeedEnds, _FirstArrivals]
+) -> Detail:
     (sender, sent), (receiver, came) = here, there
     clocks = Clocks(sent.seen.common(came.seen), ())
     offset = None if sent.first is None else clocks.at(sent.first.at_ns)
@@ -168,7 +173,7 @@ def _row(key: str, here: tuple[Ends, _Came], there: tuple[Ends, _Came]) -> Detai
     return row | {"why": OF_COPIES}
 
 
-def _passed(sent: _Came, came: _Came, clocks: Clocks, space: int) -> Passed:
+def _passed(sent: _FirstArrivals, came: _FirstArrivals, clocks: Clocks, space: int) -> Passed:
     """What came over."""
     found = Passed()
     if None in (sent.first, sent.last, came.first, came.last):
@@ -186,7 +191,9 @@ def _passed(sent: _Came, came: _Came, clocks: Clocks, space: int) -> Passed:
     return found
 
 
-def _why(key: str, here: tuple[Ends, _Came], there: tuple[Ends, _Came]) -> str | None:
+def _why(
+    key: str, here: tuple[FeedEnds, _FirstArrivals], there: tuple[FeedEnds, _FirstArrivals]
+) -> str | None:
     """Why nobody can tell how many were lost; null: they are counted."""
     streams = [ends.streams[key] for ends, _ in (here, there)]
     if 0 < streams[0].space < LEAST_SPACE:

@@ -7,22 +7,22 @@ from seqaudit.replay.contract.engine import Compared, Detail, Opening, Replayed
 from seqaudit.replay.feeds import sessions
 
 if TYPE_CHECKING:
-    from seqaudit.replay.feeds.both_ends import Ends
+    from seqaudit.replay.feeds.both_ends import FeedEnds
 
 
-def meeting(conversation: str) -> "EndsMeeting[Ends]":
+def meeting(conversation: str) -> "EndsMeeting[FeedEnds]":
     """The captures of one conversation that were taken at a host of its own."""
-    from seqaudit.replay.feeds.both_ends import Meeting
+    from seqaudit.replay.feeds.both_ends import FeedMeeting
 
-    met = Meeting(conversation)
+    met = FeedMeeting(conversation)
     return EndsMeeting(met.add, met.results)
 
 
-def ends_of(told: Opening) -> "Ends | None":
+def ends_of(told: Opening) -> "FeedEnds | None":
     """Where an engine writes what only both ends show; null if there are not two."""
-    from seqaudit.replay.feeds.both_ends import Ends
+    from seqaudit.replay.feeds.both_ends import FeedEnds
 
-    return Ends(told.capture, told.vantage.address) if two_ends(told) else None
+    return FeedEnds(told.capture, told.vantage.address) if two_ends(told) else None
 
 
 class FeedComparison(BothEnds):
@@ -31,7 +31,7 @@ class FeedComparison(BothEnds):
     may_leave = True
 
     def __init__(self) -> None:
-        self._seen: list[sessions.Session] = []
+        self._seen: list[sessions.FeedSession] = []
 
     def note(self, capture: int, stream: str, row: Detail) -> None:
         one = sessions.session_of(capture, stream, row)

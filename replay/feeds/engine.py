@@ -30,13 +30,13 @@ from seqaudit.replay.feeds.notes import StreamSettings
 from seqaudit.replay.feeds.parameters import PARAMETERS
 from seqaudit.replay.feeds.probation import Probation, passed
 from seqaudit.replay.feeds.requests import Requests
-from seqaudit.replay.feeds.rows import CHUNK, STAMPED, UNSTAMPED, FeedRows, Row
+from seqaudit.replay.feeds.rows import CHUNK, STAMPED, UNSTAMPED, FeedRow, FeedRows
 from seqaudit.replay.feeds.stream import FeedStream
-from seqaudit.replay.feeds.times import Jitter, Sample
+from seqaudit.replay.feeds.times import Jitter, TimeSample
 from seqaudit.replay.sequence.gaps import Mark
 
 if TYPE_CHECKING:
-    from seqaudit.replay.feeds.both_ends import Ends
+    from seqaudit.replay.feeds.both_ends import FeedEnds
 
 #: ``wire_kind`` of the row that tells the constants of a feed, once a stream and piece.
 FACTS: Final = "FEED"
@@ -65,7 +65,7 @@ class FeedEngine:
         conversation: str,
         given: Mapping[str, Given],
         vantage: Vantage,
-        ends: "Ends | None" = None,
+        ends: "FeedEnds | None" = None,
     ) -> None:
         self.conversation = conversation
         self.ends = ends
@@ -213,12 +213,12 @@ class FeedEngine:
             if begin + start < end:
                 self._few(rows, begin + start, whole[start:], codes[start:])
 
-    def _few(self, rows: FeedRows, start: int, own: list[Row], codes: list[int]) -> None:
+    def _few(self, rows: FeedRows, start: int, own: list[FeedRow], codes: list[int]) -> None:
         """Rows from ``start`` on, none of which is shared, and the codes of their streams."""
         if codes.count(codes[0]) == len(codes):
             self._of_row(rows, start, codes[0]).take_rows(own)
             return
-        parts: dict[int, tuple[int, list[Row]]] = {}
+        parts: dict[int, tuple[int, list[FeedRow]]] = {}
         for place, (code, row) in enumerate(zip(codes, own, strict=True), start):
             parts.setdefault(code, (place, []))[1].append(row)
         for code, (place, part) in parts.items():
@@ -241,7 +241,7 @@ class FeedEngine:
             if odd:
                 self.stream(rows.stream(place)).odd_counts += odd
 
-    def _shared(self, rows: FeedRows, place: int, row: Row) -> None:
+    def _shared(self, rows: FeedRows, place: int, row: FeedRow) -> None:
         """A row that may concern several streams, or that only some read."""
         kind = row.kind
         if kind == _NOTICE and row.wire_kind == FACTS:
@@ -277,7 +277,7 @@ class FeedEngine:
             found.append(self.streams[key])
         return found if len(found) <= MAX_TARGETS else []
 
-    def _unicast(self, rows: FeedRows, place: int, row: Row) -> None:
+    def _unicast(self, rows: FeedRows, place: int, row: FeedRow) -> None:
         """Data beside what goes to groups: a repair, or of a stream of its own."""
         asked = (row.source, rows.destination(place) or "") in self._asked
         targets = self._targets("") if asked else []
@@ -288,7 +288,7 @@ class FeedEngine:
         else:
             self._streams_between(rows, place, place + 1)
 
-    def _answered(self, own: FeedStream | None, row: Row) -> list["Target"]:
+    def _answered(self, own: FeedStream | None, row: FeedRow) -> list["Target"]:
         """The groups that have brought or skipped a row's numbers: of these it is a repair.
 
         What goes on where the last one of its own ends stays of its own; so does what is ahead of
@@ -322,7 +322,7 @@ class FeedEngine:
                 self._about[word] = found
         return found
 
-    def _request(self, named: list["Target"], ranges: list[list[int]], row: Row) -> None:
+    def _request(self, named: list["Target"], ranges: list[list[int]], row: FeedRow) -> None:
         stream = self._meant(named, ranges)
         if stream is None:
             self.homeless += sum(b - a for a, b in ranges)
@@ -334,7 +334,7 @@ class FeedEngine:
         requests = self.requests.setdefault(stream.key, Requests())
         requests.ask(stream, asked, row.mark(), row.source)
 
-    def _repair(self, named: list["Target"], row: Row) -> None:
+    def _repair(self, named: list["Target"], row: FeedRow) -> None:
         stream = named[0] if len(named) == 1 else self._meant(named, [[row.first, row.stop]])
         if stream is None:
             self.homeless += row.stop - row.first
@@ -392,7 +392,7 @@ class FeedEngine:
             self._jitter(rows, self.stamp_bits)
         if not self.pairs:
             return
-        samples: dict[str, list[Sample]] = {}
+        samples: dict[str, list[TimeSample]] = {}
         held = 0
         words = UNSTAMPED if self.stamp_bits is None else STAMPED
         places = rows.with_records()
@@ -406,7 +406,7 @@ class FeedEngine:
                 held = 0
             own = samples.setdefault(_pair_key(key), [])
             records = rows.records(places[at : at + 1], words)
-            own.append(Sample(LINES.index(line), row.stop, records))
+            own.append(TimeSample(LINES.index(line), row.stop, records))
             held += row.stop - row.first
         if samples:
             self._compare(samples, rows.row(len(rows) - 1).at_ns)
@@ -425,7 +425,7 @@ class FeedEngine:
                     place = np.searchsorted(places, rows.of_record(alike, passed))
                     jitter.over = begins(int(place))
 
-    def _compare(self, samples: dict[str, list[Sample]], following_ns: int) -> None:
+    def _compare(self, samples: dict[str, list[TimeSample]], following_ns: int) -> None:
         for prefix, own in samples.items():
             self.pairs[prefix].leads.take(own, following_ns)
         samples.clear()

@@ -3,25 +3,25 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from seqaudit.replay.contract.reporter import are
-from seqaudit.replay.feeds.holes import Hole
+from seqaudit.replay.feeds.holes import FeedHole
 from seqaudit.replay.feeds.stream import FeedStream
 from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet, inclusive
 
 
-def hole_shown(hole: Hole) -> tuple[Mark, str]:
+def hole_shown(hole: FeedHole) -> tuple[Mark, str]:
     """When a hole showed, and what was missing."""
     last = hole.stop - 1
     span = f"{hole.first}" if hole.first == last else f"{hole.first}-{last}"
     return hole.revealed(), f"shows that {are(span)} missing"
 
 
-def holes_of(holes: Iterable[Hole]) -> RangeSet:
+def holes_of(holes: Iterable[FeedHole]) -> RangeSet:
     """What is missing there."""
     return RangeSet((hole.first, hole.stop) for hole in holes)
 
 
-def open_until_ns(holes: Sequence[Hole], late_ns: int) -> int | None:
+def open_until_ns(holes: Sequence[FeedHole], late_ns: int) -> int | None:
     """When what is missing at the end of a conversation counts as lost; null: nothing is.
 
     Args:

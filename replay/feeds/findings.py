@@ -63,7 +63,7 @@ def results(engine: FeedEngine, capture: int, told: set[Hashable]) -> list[Resul
     return list(FeedReporter(engine, capture).rows(told))
 
 
-class _Subject:
+class _FeedSubject:
     """A stream as findings name it."""
 
     def __init__(self, stream: FeedStream) -> None:
@@ -72,7 +72,7 @@ class _Subject:
         self.system = SYSTEM
 
 
-class _Pair:
+class _PairSubject:
     """Two lines as findings name them."""
 
     def __init__(self, pair: LinePair) -> None:
@@ -110,7 +110,7 @@ class FeedReporter(Reporter[Subject]):
             if not streams:
                 return
         for _, stream in sorted(streams.items()):
-            about = _Subject(stream)
+            about = _FeedSubject(stream)
             requests = self.engine.requests.get(stream.key)
             yield self.row(STREAM, summary(self.engine, stream, requests), about)
             open_ = holes_of(stream.open_at_end)
@@ -126,7 +126,7 @@ class FeedReporter(Reporter[Subject]):
         for _, pair in sorted(self.engine.pairs.items()):
             yield from self._pair_rows(pair)
         if self.engine.homeless and streams:
-            first = _Subject(min(streams.items())[1])
+            first = _FeedSubject(min(streams.items())[1])
             yield self.finding(
                 self.make(
                     first, "FD028", Certainty.UNDECIDABLE,
@@ -215,7 +215,7 @@ class FeedReporter(Reporter[Subject]):
         return None
 
     def _findings(
-        self, stream: FeedStream, about: _Subject, requests: Requests | None
+        self, stream: FeedStream, about: _FeedSubject, requests: Requests | None
     ) -> Iterator[Finding]:
         # A capture may have a hundred thousand streams, most of them without a fault.
         if stream.gap_count and stream.sink is None:  # of a line the pair says what is lost
@@ -240,7 +240,7 @@ class FeedReporter(Reporter[Subject]):
             "was seen asking for.", "a repair of what had arrived",
         )  # fmt: skip
 
-    def _loss(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
+    def _loss(self, stream: FeedStream, about: _FeedSubject) -> Iterator[Finding]:
         yield from self._noted(
             "FD001", about, stream.recovered,
             "{count:message} of {sender_member} {count|was|were} lost on the way to this place and "
@@ -292,7 +292,7 @@ class FeedReporter(Reporter[Subject]):
 
     def _never_came(
         self,
-        about: _Subject,
+        about: _FeedSubject,
         count: int,
         ranges: list[Range],
         evidence: list[tuple[Mark, str]],
@@ -313,7 +313,7 @@ class FeedReporter(Reporter[Subject]):
             facts={"count": count}, holds=holds,
         )  # fmt: skip
 
-    def _order(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
+    def _order(self, stream: FeedStream, about: _FeedSubject) -> Iterator[Finding]:
         late = stream.late.percentiles()
         yield from self._noted(
             "FD003", about, stream.reordered,
@@ -355,7 +355,7 @@ class FeedReporter(Reporter[Subject]):
                 facts={"count": stream.forgotten},
             )  # fmt: skip
 
-    def _numbering(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
+    def _numbering(self, stream: FeedStream, about: _FeedSubject) -> Iterator[Finding]:
         declared = [restart for restart in stream.restarts if restart.declared]
         silent = [restart for restart in stream.restarts if not restart.declared]
         if silent and not stream.switches:
@@ -397,7 +397,7 @@ class FeedReporter(Reporter[Subject]):
                 evidence=[(stream.ended[1], "the session says that it is over")],
             )  # fmt: skip
 
-    def _silence(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
+    def _silence(self, stream: FeedStream, about: _FeedSubject) -> Iterator[Finding]:
         outages = _outages(stream)
         if outages:
             holes = [outage.hole for outage in outages]
@@ -425,7 +425,7 @@ class FeedReporter(Reporter[Subject]):
                 facts={"length": time_shown(silence.length())},
             )  # fmt: skip
 
-    def _jitter(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
+    def _jitter(self, stream: FeedStream, about: _FeedSubject) -> Iterator[Finding]:
         jitter = self.engine.jitter.get(stream.key)
         if jitter is not None and jitter.over is not None:
             yield self.make(
@@ -439,7 +439,7 @@ class FeedReporter(Reporter[Subject]):
     # -- lines -----------------------------------------------------------------------------------
 
     def _pair_rows(self, pair: LinePair) -> Iterator[Result]:
-        about = _Pair(pair)
+        about = _PairSubject(pair)
         requests = self.engine.requests.get(pair.key)
         yield self.row(TABLE, pair_summary(self.engine, pair, requests))
         until = open_until_ns(pair.young, self.engine.settings.late_ns)
@@ -454,7 +454,7 @@ class FeedReporter(Reporter[Subject]):
             yield self.finding(finding, about)
 
     def _pair_findings(
-        self, pair: LinePair, about: _Pair, requests: Requests | None
+        self, pair: LinePair, about: _PairSubject, requests: Requests | None
     ) -> Iterator[Finding]:
         yield from self._noted(
             "FD001", about, pair.recovered,

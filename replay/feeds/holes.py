@@ -42,7 +42,7 @@ _FIRST, _STOP, _REVEALED_NS, _BY = 0, 1, 5, 6
 _OPEN, _IN_PART, _FILLED = 0, 1, 2
 
 
-class Hole(NamedTuple):
+class FeedHole(NamedTuple):
     """One stretch of numbers as it was revealed; ``by``: an index into the words of the engine."""
 
     id: int
@@ -79,7 +79,7 @@ class GivenUp(NamedTuple):
     numbers: int
     first_id: int
     newest_ns: int  # when the last of them was revealed
-    holes: Iterator[Hole]  # open parts, in order
+    holes: Iterator[FeedHole]  # open parts, in order
 
 
 class _Block:
@@ -97,9 +97,9 @@ class _Block:
     def last_id(self) -> int:
         return self.first_id + len(self.states) - 1
 
-    def hole(self, place: int) -> Hole:
+    def hole(self, place: int) -> FeedHole:
         first, stop, before_frame, before_ns, revealed_frame, revealed_ns, by = self.columns
-        return Hole(
+        return FeedHole(
             self.first_id + place, first[place], stop[place], before_frame[place],
             before_ns[place], revealed_frame[place], revealed_ns[place], by[place],
         )  # fmt: skip
@@ -166,7 +166,7 @@ class _Block:
         """What is left of the block."""
         return GivenUp(self.open, self.first_id, max(self.columns[_REVEALED_NS]), self.holes())
 
-    def holes(self) -> Iterator[Hole]:
+    def holes(self) -> Iterator[FeedHole]:
         """Open parts, in order, each with the id and the marks of its hole."""
         for place, state in enumerate(self.states):
             if state == _OPEN:
@@ -278,7 +278,7 @@ class Holes:
             found += [block.first_id + block.place(begin) for begin, _ in parts]
         return [hole for hole in dict.fromkeys(found) if hole < limit]
 
-    def hole(self, hole: int) -> Hole:
+    def hole(self, hole: int) -> FeedHole:
         """The hole with this id, which is remembered."""
         block = self._blocks[(hole - self._blocks[0].first_id) // BLOCK]
         return block.hole(hole - block.first_id)

@@ -11,7 +11,7 @@ from seqaudit.replay.feeds.numbering import (
     BY_NUMBER,
     Numbering,
 )
-from seqaudit.replay.feeds.rows import Row
+from seqaudit.replay.feeds.rows import FeedRow
 from seqaudit.replay.feeds.stream_state import MAX_LISTED, StreamState
 from seqaudit.replay.sequence.gaps import Mark, Outcome, Part
 
@@ -24,7 +24,7 @@ class LateRows(StreamState):
 
     __slots__ = ()
 
-    def _behind(self, row: Row, known: tuple[int, int] | None = None) -> None:
+    def _behind(self, row: FeedRow, known: tuple[int, int] | None = None) -> None:
         """Hold a late row until it is complete.
 
         Args:
@@ -74,7 +74,7 @@ class LateRows(StreamState):
         elif late.copies:
             self.copies.add(first, first + late.copies, mark)
 
-    def _not_needed(self, row: Row, copies: int, mark: Mark) -> None:
+    def _not_needed(self, row: FeedRow, copies: int, mark: Mark) -> None:
         if self.asked.within(row.first, row.stop):
             self.undecidable += copies  # another receiver may have asked for it
         else:

@@ -12,10 +12,10 @@ begins at every gap of its line, so that does not depend on where runs were cut.
 from dataclasses import dataclass, field
 from typing import Final
 
-from seqaudit.replay.feeds.holes import Hole
-from seqaudit.replay.feeds.notes import MAX_RANGES, Noted, StreamSettings, Taken
+from seqaudit.replay.feeds.holes import FeedHole
+from seqaudit.replay.feeds.notes import MAX_RANGES, Noted, StreamSettings, TakenRow
 from seqaudit.replay.feeds.numbering import Numbering
-from seqaudit.replay.feeds.rows import Row
+from seqaudit.replay.feeds.rows import FeedRow
 from seqaudit.replay.feeds.stream import FeedStream
 from seqaudit.replay.feeds.times import Leads
 from seqaudit.replay.sequence.durations import Durations
@@ -47,8 +47,8 @@ class LinePair:
         self.lost_only = {line: LineLoss() for line in LINES}
         self.lost = 0  # on both, for good
         self.lost_ranges = RangeSet()
-        self.lost_holes: list[Hole] = []
-        self.young: list[Hole] = []  # lost on both, a moment before the end
+        self.lost_holes: list[FeedHole] = []
+        self.young: list[FeedHole] = []  # lost on both, a moment before the end
         self.young_count = 0
         self.recovered = Noted()
         self.recovery = Durations()
@@ -57,7 +57,7 @@ class LinePair:
         self._numberings: dict[int, Numbering] = {}
         self._repaired: dict[int, int] = {}
 
-    def take(self, rows: list[Taken]) -> None:
+    def take(self, rows: list[TakenRow]) -> None:
         """Rows of both lines, sorted."""
         for _, frame, number, first, stop, at_ns, before_frame, before_ns, by in rows:
             merged = self._numberings.get(number)
@@ -80,7 +80,7 @@ class LinePair:
             return [], first
         return merged.holes.within(first, min(stop, merged.high)), merged.high
 
-    def repair(self, row: Row) -> int:
+    def repair(self, row: FeedRow) -> int:
         """A repair, unwrapped; returns how many numbers of it had been missing."""
         merged = self._now()
         if merged is None or row.first >= merged.high:

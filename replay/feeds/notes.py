@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from seqaudit.replay.feeds.holes import Hole
-from seqaudit.replay.feeds.rows import Row, alike, joined
+from seqaudit.replay.feeds.holes import FeedHole
+from seqaudit.replay.feeds.rows import FeedRow, alike, joined
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.notes import MAX_KEPT_MARKS
 from seqaudit.replay.sequence.ranges import RangeSet
@@ -101,12 +101,12 @@ class Trial:
     next: int
     began: Mark
     last_ns: int
-    rows: list[Row]
+    rows: list[FeedRow]
     numbers: int = 0
     behind: int = 0  # numbers that came below the highest of the trial
     interrupted: bool = False  # by a row that was none of it: its last one goes on no more
 
-    def continues(self, row: Row) -> bool:
+    def continues(self, row: FeedRow) -> bool:
         """Is this a part of the last row?"""
         last = self.rows[-1] if self.rows and not self.interrupted else None
         return last is not None and last.stop == row.first and alike(last, row)
@@ -128,7 +128,7 @@ class Trial:
             return True
         return False
 
-    def extend(self, row: Row) -> None:
+    def extend(self, row: FeedRow) -> None:
         """The next row; one that continues the last becomes part of it."""
         if self.continues(row):
             self.rows[-1] = joined(self.rows[-1], row)
@@ -151,7 +151,7 @@ class Restart(NamedTuple):
     sure: bool
 
 
-class Taken(NamedTuple):
+class TakenRow(NamedTuple):
     """A row that a stream took into one of its numberings, or a number it was told of.
 
     A pair takes those of both lines by ``order``: the first frame of the row at which it was known
@@ -186,7 +186,7 @@ class Ended:
 class Outage(NamedTuple):
     """A hole whose revelation followed a silence; ``lost``: what of it did not come by itself."""
 
-    hole: Hole
+    hole: FeedHole
     lost: RangeSet
 
 

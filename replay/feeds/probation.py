@@ -15,7 +15,7 @@ import numpy as np
 from seqaudit.decoders.contract.arrow import distinct
 from seqaudit.decoders.contract.events import FRAME_BITS, Flag, Kind
 from seqaudit.replay.feeds.holes import Int64s
-from seqaudit.replay.feeds.rows import Columns
+from seqaudit.replay.feeds.rows import FeedColumns
 
 _SECOND_NS: Final = 1_000_000_000
 #: RFC 3550 A.1: a step so far back, or less than so far on, is within a stream; of a narrow space
@@ -64,7 +64,7 @@ class Probation:
         self._last_ns = 0
         self._stamp = 0
 
-    def take(self, rows: Columns, units: Int64s) -> None:
+    def take(self, rows: FeedColumns, units: Int64s) -> None:
         """Rows, and of how many units and datagrams each is made (``FeedRows.units``); what goes on
         behind a wrap has none of its own."""
         data, codes = rows.kind == _DATA, rows.wire_kind.codes

@@ -20,7 +20,7 @@ MAX_WAITING: Final = 50_000
 MAX_REQUESTERS: Final = 1_000
 
 
-class Asked(Protocol):
+class Requestable(Protocol):
     """What numbers can be asked for of: a stream, or two lines."""
 
     def standing(self, first: int, stop: int) -> tuple[list[Range], int]: ...
@@ -41,7 +41,7 @@ class Requests:
         self.first: Mark | None = None
         self._waiting: list[tuple[int, int, Mark]] = []  # disjoint, ascending
 
-    def ask(self, stream: Asked, ranges: list[Range], mark: Mark, source: str) -> None:
+    def ask(self, stream: Requestable, ranges: list[Range], mark: Mark, source: str) -> None:
         """``source`` asked for some numbers, unwrapped."""
         self.requests += 1
         self.first = self.first or mark

@@ -45,7 +45,7 @@ class Words:
         return [self.words[code] for code in codes[np.argsort(places)].tolist()]
 
 
-class Row(NamedTuple):
+class FeedRow(NamedTuple):
     """A row of a stream; numbers as on the wire, or unwrapped once the stream has seen it."""
 
     first: int
@@ -67,12 +67,12 @@ class Row(NamedTuple):
         return Mark(self.last_frame, self.last_ns)
 
 
-#: ``Row._make`` without a call in Python: a capture of losses is mostly rows.
-_row: Final[Callable[[Iterable[object]], Row]] = partial(tuple.__new__, Row)
+#: ``FeedRow._make`` without a call in Python: a capture of losses is mostly rows.
+_row: Final[Callable[[Iterable[object]], FeedRow]] = partial(tuple.__new__, FeedRow)
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class FeedColumns:
     """Rows of one stream as columns; ``wire_kind`` and ``source`` make lists of words."""
 
     first: Int64s  # -1 where null
@@ -90,19 +90,19 @@ class Columns:
     def __len__(self) -> int:
         return len(self.first)
 
-    def part(self, start: int, stop: int) -> "Columns":
+    def part(self, start: int, stop: int) -> "FeedColumns":
         """Consecutive rows."""
         return self.picked(slice(start, stop))
 
-    def picked(self, rows: Any) -> "Columns":
+    def picked(self, rows: Any) -> "FeedColumns":
         """Some rows."""
-        return Columns(
+        return FeedColumns(
             self.first[rows], self.stop[rows], self.frame[rows], self.at_ns[rows],
             self.last_frame[rows], self.last_ns[rows], self.kind[rows], self.flags[rows],
             self.size[rows], self.wire_kind.picked(rows), self.source.picked(rows),
         )  # fmt: skip
 
-    def rows(self, start: int, stop: int) -> Iterator[Row]:
+    def rows(self, start: int, stop: int) -> Iterator[FeedRow]:
         """Some of the rows one by one."""
         numbers = (
             self.first, self.stop, self.frame, self.at_ns, self.last_frame, self.last_ns,
@@ -113,12 +113,12 @@ class Columns:
         return map(_row, zip(*lists, *words, strict=True))
 
 
-def alike(row: Row, other: Row) -> bool:
+def alike(row: FeedRow, other: FeedRow) -> bool:
     """May two rows be parts of one run?"""
     return row.kind == other.kind and row.flags == other.flags
 
 
-def joined(row: Row, other: Row) -> Row:
+def joined(row: FeedRow, other: FeedRow) -> FeedRow:
     """One row of two that touch."""
     return row._replace(
         stop=other.stop,
@@ -151,11 +151,11 @@ class _Batch:
         numbers = [_numbers(batch.column(name)) for name in _NUMBERED]
         words = Words(batch.column("wire_kind")), Words(batch.column("source"))
         seqno, stop, frame, at_ns, last_frame, last_ns, kind, flags, size = numbers
-        self.columns = Columns(
+        self.columns = FeedColumns(
             seqno, stop, frame, at_ns, last_frame, last_ns, kind, flags, size, *words
         )
         self._from = 0  # the chunk of rows that are objects now
-        self._rows: list[Row] = []
+        self._rows: list[FeedRow] = []
         self._codes: list[int] = []
         self._details: list[str | None] | None = None
 
@@ -225,7 +225,7 @@ class _Batch:
         column = self.batch.column("stamp")
         return _valid(column), _places(_numbers(filled(column, 0)) != 0)
 
-    def rows(self, start: int, stop: int) -> list[Row]:
+    def rows(self, start: int, stop: int) -> list[FeedRow]:
         """Some rows as objects."""
         begin = self._chunk(start, stop)
         return self._rows[begin : begin + stop - start]
@@ -344,19 +344,19 @@ class FeedRows:
         others = np.array([word != wire_kind for word in words.words])
         return np.flatnonzero(others[words.codes[self._start : self._stop]])
 
-    def row(self, place: int) -> Row:
+    def row(self, place: int) -> FeedRow:
         """One row."""
         return self.rows(place, place + 1)[0]
 
-    def rows(self, start: int, stop: int) -> list[Row]:
+    def rows(self, start: int, stop: int) -> list[FeedRow]:
         """Some rows."""
         return self._all.rows(self._start + start, self._start + stop)
 
-    def columns(self, start: int, stop: int) -> Columns:
+    def columns(self, start: int, stop: int) -> FeedColumns:
         """Consecutive rows as columns."""
         return self._all.columns.part(self._start + start, self._start + stop)
 
-    def picked(self, places: Int64s) -> Columns:
+    def picked(self, places: Int64s) -> FeedColumns:
         """Some rows as columns."""
         return self._all.columns.picked(self._start + places)
 

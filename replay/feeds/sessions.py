@@ -15,7 +15,7 @@ from seqaudit.replay.contract.results import Row
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class FeedSession:
     """What is judged of a stream of a feed: there may be a hundred thousand."""
 
     first_ns: int
@@ -31,24 +31,24 @@ class Session:
     sender: str | None
 
 
-def session_of(capture: int, stream: str, row: Row) -> Session | None:
+def session_of(capture: int, stream: str, row: Row) -> FeedSession | None:
     """What ``judge`` needs of a STREAM row of any system; null where it looks at none: most feeds
     have neither an end of session nor a login."""
     if row.get("kind") not in ("feed", "line") or row["first_ns"] is None:
         return None
     if {"end", "login"}.isdisjoint(row["declares"]):
         return None
-    return Session(
+    return FeedSession(
         row["first_ns"], stream, capture, row["first_frame"], row["last_frame"], row["last_ns"],
         row["first_seqno"], row["last_seqno"], row["ended"] is not None,
         "login" in row["declares"], row["sender"],
     )  # fmt: skip
 
 
-def judge(seen: Iterable[Session]) -> list[PlacedFinding]:
+def judge(seen: Iterable[FeedSession]) -> list[PlacedFinding]:
     """Finding details, each with its ``capture`` and ``stream``."""
-    places: dict[tuple[int, str, str], list[Session]] = {}
-    clients: dict[tuple[int, str, str], list[Session]] = {}
+    places: dict[tuple[int, str, str], list[FeedSession]] = {}
+    clients: dict[tuple[int, str, str], list[FeedSession]] = {}
     for one in sorted(seen, key=lambda one: (one.first_ns, one.stream)):
         name, fields, place = (*one.stream.split("|", 2), "", "")[:3]
         if one.logged_in:
@@ -61,7 +61,7 @@ def judge(seen: Iterable[Session]) -> list[PlacedFinding]:
     return [finding.seen_at(session.capture) for session, finding in found]
 
 
-def _left_out(connections: Sequence[Session]) -> Iterator[tuple[Session, Finding]]:
+def _left_out(connections: Sequence[FeedSession]) -> Iterator[tuple[FeedSession, Finding]]:
     """FD029, of the connections of one client in one session."""
     last, last_frame = -1, -1  # the highest number sent so far, and the end of its connection
     until = 0
@@ -97,7 +97,7 @@ def _left_out(connections: Sequence[Session]) -> Iterator[tuple[Session, Finding
             last, last_frame = own.last_seqno, own.last_frame
 
 
-def _unended(sessions: Sequence[Session]) -> Iterator[tuple[Session, Finding]]:
+def _unended(sessions: Sequence[FeedSession]) -> Iterator[tuple[FeedSession, Finding]]:
     """FD013, of the sessions in one place."""
     for own, following in pairwise(sessions):
         if not own.ended and following.first_ns > own.last_ns:

@@ -60,7 +60,7 @@ from seqaudit.replay.feeds.numbering import (
     BY_REPAIR,
     Numbering,
 )
-from seqaudit.replay.feeds.rows import Columns, Row, alike, joined
+from seqaudit.replay.feeds.rows import FeedColumns, FeedRow, alike, joined
 from seqaudit.replay.feeds.stream_state import MAX_LISTED
 from seqaudit.replay.feeds.stretches import Stretches
 from seqaudit.replay.sequence.gaps import Mark
@@ -87,7 +87,7 @@ class FeedStream(Stretches):
 
     __slots__ = ()
 
-    def take(self, columns: Columns) -> None:
+    def take(self, columns: FeedColumns) -> None:
         """Rows in order, as columns."""
         count = len(columns)
         if count < FEW:
@@ -111,7 +111,7 @@ class FeedStream(Stretches):
             self.take_rows(columns.rows(place, stop))
             place = stop
 
-    def take_rows(self, rows: Iterable[Row]) -> None:
+    def take_rows(self, rows: Iterable[FeedRow]) -> None:
         """Rows in order: L3 and L4 as they mostly are, and all others by ``_one``."""
         settings = self.settings
         silence_ns, max_jump = settings.silence_ns, settings.max_jump
@@ -175,7 +175,7 @@ class FeedStream(Stretches):
             self.arrivals += stop - first
             self.bytes += size
 
-    def take_one(self, row: Row) -> None:
+    def take_one(self, row: FeedRow) -> None:
         """One row."""
         self._one(row)
 
@@ -243,7 +243,7 @@ class FeedStream(Stretches):
         """The number that a raw one of a request or repair stands for."""
         return self._unwrapped(raw)
 
-    def _one(self, row: Row) -> None:
+    def _one(self, row: FeedRow) -> None:
         self._order = row.frame
         self._meet(row)
         kind = row.kind
@@ -265,7 +265,7 @@ class FeedStream(Stretches):
         elif kind == Kind.NOTICE:
             self.reset(None if row.stop < 0 else row.stop, row.mark())
 
-    def _meet(self, row: Row) -> None:
+    def _meet(self, row: FeedRow) -> None:
         if self.first is None:
             self.first = row.mark()
         elif row.at_ns - self.last_ns > self.settings.silence_ns:
@@ -275,7 +275,7 @@ class FeedStream(Stretches):
         if row.kind != REPAIR and row.source != self._source:
             self._sent_by(row.source)
 
-    def _data(self, row: Row) -> None:
+    def _data(self, row: FeedRow) -> None:
         held = self._held
         now = self.now
         if now is not None and row.kind == REPAIR and row.first < row.stop == now.high:
@@ -305,7 +305,7 @@ class FeedStream(Stretches):
         else:
             self._place(row, now)
 
-    def _place(self, row: Row, now: Numbering) -> None:
+    def _place(self, row: FeedRow, now: Numbering) -> None:
         settings = self.settings
         distance = row.first - now.high
         if abs(distance) > settings.restart_distance and self._is_past(row):  # L2
@@ -330,7 +330,7 @@ class FeedStream(Stretches):
             if new is not None:
                 self._data(new)
 
-    def _repair(self, row: Row) -> None:
+    def _repair(self, row: FeedRow) -> None:
         """A repair says nothing about the numbering but that its numbers exist."""
         now = self.now
         if now is None or not -self.settings.max_jump <= row.stop - now.high <= (
@@ -351,11 +351,11 @@ class FeedStream(Stretches):
             return True
         return now.holes.misses(first)
 
-    def _is_past(self, row: Row) -> bool:
+    def _is_past(self, row: FeedRow) -> bool:
         past, limit = self.past, self.settings.restart_distance
         return past is not None and -limit <= row.first - past.high <= limit
 
-    def _while_on_trial(self, row: Row, trial: Trial) -> None:
+    def _while_on_trial(self, row: FeedRow, trial: Trial) -> None:
         now, settings = self.now, self.settings
         old, new = (row, None) if now is None else _split(row, now.high)
         if new is not None:
@@ -390,7 +390,7 @@ class FeedStream(Stretches):
             self._refuse(trial)
             self._data(row)
 
-    def _goes_on(self, row: Row, now: Numbering, trial: Trial) -> bool:
+    def _goes_on(self, row: FeedRow, now: Numbering, trial: Trial) -> bool:
         """T2: does the row go on where the numbering was before the trial?"""
         if self._is_next(row.first, now, trial):
             return True
@@ -414,7 +414,7 @@ class FeedStream(Stretches):
     def _lasted(self, trial: Trial) -> bool:
         return trial.last_ns - trial.began.at_ns >= self.settings.restart_ns
 
-    def _told(self, row: Row, by: int) -> None:
+    def _told(self, row: FeedRow, by: int) -> None:
         """A heartbeat or an end says what comes next (``row.stop``)."""
         mark = row.mark()
         raw = row.stop
@@ -467,7 +467,7 @@ class FeedStream(Stretches):
         if by == BY_END and self.ended is None and self._trial is None:
             self.ended = (following, mark)
 
-    def _shown(self, following: int, row: Row) -> bool:
+    def _shown(self, following: int, row: FeedRow) -> bool:
         """A heartbeat that says what the row before it shows is counted in that row, unless the
         capture was cut between them: here it is, so that it makes no difference.
         """
@@ -482,7 +482,7 @@ class FeedStream(Stretches):
             now.before_frame, now.before_ns = row.last_frame, row.last_ns
         return shown
 
-    def _ahead(self, row: Row) -> None:
+    def _ahead(self, row: FeedRow) -> None:
         now = self.now
         assert now is not None, "something goes on only after it began"
         first, stop, frame, at_ns = row.first, row.stop, row.frame, row.at_ns
@@ -545,13 +545,13 @@ class FeedStream(Stretches):
             self._refuse(trial)
 
 
-def _split(row: Row, high: int) -> tuple[Row, Row | None]:
+def _split(row: FeedRow, high: int) -> tuple[FeedRow, FeedRow | None]:
     """What of a row is below ``high``, and what begins there: a run may go on from a copy."""
     if not row.first < high < row.stop:
         return row, None
     return row._replace(stop=high), row._replace(first=high)
 
 
-def _continues(held: Row, row: Row) -> bool:
+def _continues(held: FeedRow, row: FeedRow) -> bool:
     """Is a row that begins where a late one stops a part of it? Repairs come a row each."""
     return alike(held, row) and row.kind != Kind.RETRANSMISSION

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from seqaudit.replay.feeds.holes import Hole
+from seqaudit.replay.feeds.holes import FeedHole
 from seqaudit.replay.feeds.notes import (
     MAX_RANGES,
     Ended,
@@ -11,14 +11,14 @@ from seqaudit.replay.feeds.notes import (
     Pause,
     Restart,
     StreamSettings,
-    Taken,
+    TakenRow,
     Trial,
 )
 from seqaudit.replay.feeds.numbering import (
     BY,
     Numbering,
 )
-from seqaudit.replay.feeds.rows import Row
+from seqaudit.replay.feeds.rows import FeedRow
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome, Part
 from seqaudit.replay.sequence.notes import Times
@@ -75,7 +75,7 @@ class StreamState:
         self.gaps: dict[tuple[int, int], Gap] = {}  # (numbering, id) -> gap, the first ones
         self.counts = _NO_COUNTS.copy()
         self.unrecovered = RangeSet()  # the first ones
-        self.open_at_end: list[Hole] = []
+        self.open_at_end: list[FeedHole] = []
         self.open_count = 0
         self.tails = Noted()
         self.outages: dict[tuple[int, int], Outage] = {}  # (numbering, id) of a hole
@@ -98,11 +98,11 @@ class StreamState:
         self.unlisted_pauses = 0
         self.wraps = 0
         self.odd_counts = 0  # datagrams whose message blocks do not show their count
-        self.sink: list[Taken] | None = None  # of a line: what it takes, for the pair
+        self.sink: list[TakenRow] | None = None  # of a line: what it takes, for the pair
         self.ended_numberings: dict[int, Ended] = {}
         self._numberings = 0
         self._near: int | None = None  # last number seen, for unwrapping
-        self._held: Row | None = None
+        self._held: FeedRow | None = None
         self._held_high = 0
         self._held_revealed = 0
         self._trial: Trial | None = None
@@ -144,7 +144,7 @@ class StreamState:
         now = self.now
         if self.sink is not None and now is not None:
             self.sink.append(
-                Taken(
+                TakenRow(
                     self._order, frame, now.number, first, stop, at_ns, now.before_frame,
                     now.before_ns, by,
                 )
@@ -154,13 +154,13 @@ class StreamState:
         holes = now.holes
         if at_ns - now.before_ns > self.settings.silence_ns:
             before = now.before_frame, now.before_ns
-            self._outage(now, Hole(holes.revealed, now.high, stop, *before, frame, at_ns, by))
+            self._outage(now, FeedHole(holes.revealed, now.high, stop, *before, frame, at_ns, by))
         now.reveal(stop, frame, at_ns, by)
         self.gap_count += 1
         if holes.revealed > holes.remembered:
             self._forget(now)
 
-    def _outage(self, numbering: Numbering, hole: Hole) -> None:
+    def _outage(self, numbering: Numbering, hole: FeedHole) -> None:
         if len(self.outages) < MAX_LISTED:
             lost = RangeSet([(hole.first, hole.stop)])
             self.outages[numbering.number, hole.id] = Outage(hole, lost)
@@ -172,7 +172,7 @@ class StreamState:
                 for hole in block.holes:
                     self._never_came(now, hole)
 
-    def _never_came(self, numbering: Numbering, hole: Hole) -> None:
+    def _never_came(self, numbering: Numbering, hole: FeedHole) -> None:
         if len(self.unrecovered) < MAX_RANGES:
             self.unrecovered.add(hole.first, hole.stop)
         if hole.id >= MAX_LISTED:
@@ -218,7 +218,7 @@ class StreamState:
             if self.space:
                 self.wraps += high // self.space - numbering.start // self.space
 
-    def _is_open(self, numbering: Numbering, hole: Hole, young_ns: int, settled: int) -> bool:
+    def _is_open(self, numbering: Numbering, hole: FeedHole, young_ns: int, settled: int) -> bool:
         """Is it too early to call a hole lost?"""
         if hole.revealed_ns <= young_ns:
             return False
@@ -229,7 +229,7 @@ class StreamState:
         if len(self.restarts) < MAX_LISTED:
             self.restarts.append(restart)
 
-    def _gap(self, numbering: Numbering, number: int, hole: Hole | None = None) -> Gap | None:
+    def _gap(self, numbering: Numbering, number: int, hole: FeedHole | None = None) -> Gap | None:
         """Where the report lists how a hole ended; null if it lists no more.
 
         Args:

@@ -4,17 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from seqaudit.replay.feeds.holes import Hole, Int64s
+from seqaudit.replay.feeds.holes import FeedHole, Int64s
 from seqaudit.replay.feeds.late_rows import LateRows
 from seqaudit.replay.feeds.notes import (
     Pause,
-    Taken,
+    TakenRow,
 )
 from seqaudit.replay.feeds.numbering import (
     BY_NUMBER,
     Numbering,
 )
-from seqaudit.replay.feeds.rows import Columns, alike, joined
+from seqaudit.replay.feeds.rows import FeedColumns, alike, joined
 from seqaudit.replay.feeds.stream_state import MAX_SENDERS
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -24,7 +24,7 @@ class Stretches(LateRows):
 
     __slots__ = ()
 
-    def _stretch(self, columns: Columns, start: int, stop: int) -> int:
+    def _stretch(self, columns: FeedColumns, start: int, stop: int) -> int:
         """Take rows in order, and late ones near below; returns how many before one that is
         neither, or that a held row may continue in."""
         now = self.now
@@ -74,7 +74,7 @@ class Stretches(LateRows):
         self.gap_count += len(holes)
         silent = np.flatnonzero(times[holes] - before_times > settings.silence_ns)
         for place in silent.tolist():
-            self._outage(now, Hole(base + place, *(int(column[place]) for column in skipped)))
+            self._outage(now, FeedHole(base + place, *(int(column[place]) for column in skipped)))
         if self.sink is not None:
             marks = np.concatenate(([-1], regular[:-1]))
             self._taken_many(
@@ -110,13 +110,15 @@ class Stretches(LateRows):
         ]
         rows = zip(*(column[~behind].tolist() for column in columns), strict=True)
         self.sink += [
-            Taken(frame, frame, now.number, first, stop, at_ns, before_frame, before_ns, BY_NUMBER)
+            TakenRow(
+                frame, frame, now.number, first, stop, at_ns, before_frame, before_ns, BY_NUMBER
+            )
             for frame, first, stop, at_ns, before_frame, before_ns in rows
         ]
 
     def _late_many(
         self,
-        columns: Columns,
+        columns: FeedColumns,
         start: int,
         first: Int64s,
         high: Int64s,
@@ -142,7 +144,7 @@ class Stretches(LateRows):
             self._behind(row, (top, known))
             previous = place
 
-    def _meet_many(self, columns: Columns, start: int, stop: int) -> None:
+    def _meet_many(self, columns: FeedColumns, start: int, stop: int) -> None:
         times, last_times = columns.at_ns[start:stop], columns.last_ns[start:stop]
         assert self.first is not None, "a stretch goes on with a numbering"
         if int(times[0]) - self.last_ns > self.settings.silence_ns:
@@ -163,7 +165,7 @@ class Stretches(LateRows):
             for source in columns.source.distinct(start, stop):
                 self._sent_by(source)
 
-    def _unwrapped_many(self, columns: Columns, start: int, stop: int) -> tuple[Int64s, Int64s]:
+    def _unwrapped_many(self, columns: FeedColumns, start: int, stop: int) -> tuple[Int64s, Int64s]:
         first, ends = columns.first[start:stop], columns.stop[start:stop]
         if not self.space or self._near is None:
             return first, ends

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from seqaudit.replay.contract.report_rows import JitterRow
-from seqaudit.replay.feeds.rows import Columns
+from seqaudit.replay.feeds.rows import FeedColumns
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -32,7 +32,7 @@ _EMPTY: Final = np.zeros(0, np.int64)
 _NEVER: Final = -(1 << 62)
 
 
-class Sample(NamedTuple):
+class TimeSample(NamedTuple):
     """The records of one row."""
 
     line: int  # 0 or 1
@@ -56,7 +56,7 @@ class Leads:
         self._times = [_EMPTY, _EMPTY]
         self._done = [np.zeros(0, bool), np.zeros(0, bool)]
 
-    def take(self, samples: list[Sample], following_ns: int) -> None:
+    def take(self, samples: list[TimeSample], following_ns: int) -> None:
         """Records of rows in order; nothing that comes later is before ``following_ns``."""
         parts = [_expanded(sample) for sample in samples]
         lines = [
@@ -179,7 +179,7 @@ class Jitter:
         self.measured += len(differences)
         return passed
 
-    def begins(self, rows: Columns) -> Callable[[int], Mark]:
+    def begins(self, rows: FeedColumns) -> Callable[[int], Mark]:
         """Where the run began that a row is of, wherever the capture was cut: rows that touch are
         one.
 
@@ -211,7 +211,7 @@ class Jitter:
         return {"last": self.last_ns, "mean": mean, "max": self.max_ns}
 
 
-def _expanded(sample: Sample) -> tuple[Any, Any]:
+def _expanded(sample: TimeSample) -> tuple[Any, Any]:
     """Each number of a row and when it came."""
     first, times = sample.records[:, 0], sample.records[:, 1]
     counts = np.diff(np.append(first, sample.stop))

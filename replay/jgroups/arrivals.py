@@ -2,9 +2,9 @@
 5).
 
 This is about arrivals only; what the member's window made of them is the window's business.
-``Judged`` is what the engines share, ``Arrivals`` the unicast stream; the multicast window is in
-``replay.jgroups.mcast.receiver``. How the part of a gap that an arrival fills has ended, first row
-that fits (the rows as ``replay.jgroups.mcast.receiver`` has them; A1 only where the wire marks
+``JudgedStream`` is what the engines share, ``Arrivals`` the unicast stream; the multicast window is
+in ``replay.jgroups.mcast.receiver``. How the part of a gap that an arrival fills has ended, first
+row that fits (the rows as ``replay.jgroups.mcast.receiver`` has them; A1 only where the wire marks
 repairs):
 
     #   arrival                                                          outcome
@@ -73,7 +73,7 @@ class Answered(NamedTuple):
     took_ns: int  # to come
 
 
-class Judged:
+class JudgedStream:
     """One stream's gaps at its receiver, how they ended, and the copies.
 
     Args:
@@ -478,7 +478,7 @@ class Judged:
             self.unlisted_gaps += 1
 
 
-class Arrivals(Judged):
+class Arrivals(JudgedStream):
     """One unicast stream's arrivals at its receiver."""
 
     def arrive(self, event: Event) -> list[Range]:

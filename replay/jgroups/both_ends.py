@@ -1,8 +1,8 @@
 """What two captures of one conversation say together: one at its sender, one at its receiver.
 
 An engine replays one capture. What only both ends show (jgroups.md 6, "S+R") it writes into
-``Ends``, bounded; the replay stage, which has all captures of a conversation one after the other,
-hands all of them to ``Meeting``, whose answer does not depend on their order.
+``MemberEnds``, bounded; the replay stage, which has all captures of a conversation one after the
+other, hands all of them to ``JGroupsMeeting``, whose answer does not depend on their order.
 
     a resent copy of seqno q, sent at c                                          it was sent
     q had first arrived at a, and a + the clocks' difference < c for certain     after the arrival
@@ -23,7 +23,7 @@ from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.sequence.clocks import Clocks, Key, Sightings
 from seqaudit.replay.sequence.gaps import Mark
-from seqaudit.replay.sequence.passages import Passages, Passed, Row
+from seqaudit.replay.sequence.passages import NumberRun, Passages, Passed
 from seqaudit.replay.sequence.ranges import RangeSet
 
 SENDER: Final = "sender"
@@ -52,7 +52,7 @@ BACK: Final[Mapping[Kind, str]] = {
 
 
 @dataclass(slots=True)
-class End:
+class StreamEnd:
     """One stream at one of its ends."""
 
     role: str
@@ -63,7 +63,7 @@ class End:
     first: Mark
 
 
-class Ends:
+class MemberEnds:
     """What one capture knows of the ends that it was taken at.
 
     Attributes:
@@ -79,7 +79,7 @@ class Ends:
         self.local: str | None = None
         self.passages = Passages()
         self.hidden: dict[str, RangeSet] = {}
-        self.streams: dict[str, End] = {}
+        self.streams: dict[str, StreamEnd] = {}
         self.seen: dict[tuple[str, str], Sightings] = {}
         self.first: Mark | None = None
         self.last: Mark | None = None
@@ -129,7 +129,7 @@ class Ends:
             told = hash((*_key(event, event.seqno, event.fresh_id), *_asked(event)))
             numbers = told, told + 1
         lane = stream, word, peer if several else ALL
-        row = Row(
+        row = NumberRun(
             *numbers, first.frame, last.frame, first.at_ns, last.at_ns,
             *(-1 if number is None else number for number in ids),
         )  # fmt: skip
@@ -145,7 +145,7 @@ class Ends:
         """
         if stream not in self.streams:
             assert event.source is not None
-            self.streams[stream] = End(
+            self.streams[stream] = StreamEnd(
                 role, event.system, event.source, receiver, conn_id, event.first_mark()
             )
 
@@ -167,24 +167,24 @@ class Met(NamedTuple):
     """One stream whose sender's and whose receiver's capture are both here."""
 
     stream: str
-    at_sender: Ends
-    at_receiver: Ends
+    at_sender: MemberEnds
+    at_receiver: MemberEnds
     receiver: str
 
     @property
-    def end(self) -> End:
+    def end(self) -> StreamEnd:
         """The sender's."""
         return self.at_sender.streams[self.stream]
 
 
-class Meeting:
+class JGroupsMeeting:
     """All captures of one conversation."""
 
     def __init__(self, conversation: str) -> None:
         self.conversation = conversation
-        self.captures: list[Ends] = []
+        self.captures: list[MemberEnds] = []
 
-    def add(self, ends: Ends) -> None:
+    def add(self, ends: MemberEnds) -> None:
         """One capture is over."""
         self.captures.append(ends)
 
@@ -210,7 +210,7 @@ class Meeting:
                         yield Met(stream, ends, other, receiver)
 
 
-def _together(ends: Ends, other: Ends, sender: str) -> bool:
+def _together(ends: MemberEnds, other: MemberEnds, sender: str) -> bool:
     """Whether a member was there when another sent to all: captures of other runs of a cluster have
     its name as well."""
     if any(way[0] == sender for way in other.seen):
@@ -221,7 +221,7 @@ def _together(ends: Ends, other: Ends, sender: str) -> bool:
 
 
 @dataclass(slots=True)
-class Judged:
+class JudgedCopies:
     """Copies of one stream beside its arrivals; times are the receiver's clock.
 
     Attributes:
@@ -282,9 +282,9 @@ def passed(met: Met) -> dict[str, Passed]:
     return found
 
 
-def judge(met: Met, clocks: Clocks) -> Judged:
+def judge(met: Met, clocks: Clocks) -> JudgedCopies:
     """Which copies were sent after their message had arrived; of multicasts none are judged."""
-    told = Judged()
+    told = JudgedCopies()
     lane = met.stream, "messages", ALL
     copies = met.at_sender.passages.again(lane) if met.end.receiver is not None else ()
     arrivals = sorted(met.at_receiver.passages.firsts(lane))
@@ -329,7 +329,7 @@ def judge(met: Met, clocks: Clocks) -> Judged:
     return told
 
 
-def _same_burst(copy: Row, arrival: Row) -> bool:
+def _same_burst(copy: NumberRun, arrival: NumberRun) -> bool:
     """Are the datagrams that arrived among those of the copies, by their IP ids?
 
     A sender counts them up (``replay.sequence.ip_ids``), so those of one burst lie between its

@@ -17,8 +17,8 @@ from seqaudit.replay.contract.reporter import listed
 from seqaudit.replay.contract.results import BOTH_ENDS, FINDING, Result, Row
 from seqaudit.replay.jgroups.both_ends import (
     BACK,
-    Judged,
-    Meeting,
+    JGroupsMeeting,
+    JudgedCopies,
     Met,
     clocks_of,
     judge,
@@ -49,7 +49,7 @@ CROSSING: Final = (
 )
 
 
-def results(meeting: Meeting) -> Iterator[Result]:
+def results(meeting: JGroupsMeeting) -> Iterator[Result]:
     """A row for every stream with both ends, what is proven of it, and where that was judged."""
     judged: set[int] = set()
     for met in meeting.met():
@@ -113,7 +113,7 @@ def _passage(met: Met, word: str, own: Passed) -> PathRow:
     )
 
 
-def _row(met: Met, told: Judged, clocks: Clocks, *, full: bool) -> Row:
+def _row(met: Met, told: JudgedCopies, clocks: Clocks, *, full: bool) -> Row:
     """Numbers of one stream; ``settled`` says what they come to."""
     matched = clocks.matched()
     why = None
@@ -148,7 +148,7 @@ def _row(met: Met, told: Judged, clocks: Clocks, *, full: bool) -> Row:
     }
 
 
-def _needless(met: Met, told: Judged) -> Finding:
+def _needless(met: Met, told: JudgedCopies) -> Finding:
     end = met.end
     least = "At least " if told.undecided or told.late else ""
     return Finding(

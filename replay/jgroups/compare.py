@@ -7,22 +7,22 @@ from seqaudit.replay.contract.both_ends import BothEnds, EndsMeeting, two_ends
 from seqaudit.replay.contract.engine import Detail, Opening, Replayed
 
 if TYPE_CHECKING:
-    from seqaudit.replay.jgroups.both_ends import Ends
+    from seqaudit.replay.jgroups.both_ends import MemberEnds
 
 
-def meeting(conversation: str) -> "EndsMeeting[Ends]":
+def meeting(conversation: str) -> "EndsMeeting[MemberEnds]":
     """The captures of one conversation that were taken at its members' interfaces."""
     from seqaudit.replay.jgroups import both_ends, both_ends_findings
 
-    met = both_ends.Meeting(conversation)
+    met = both_ends.JGroupsMeeting(conversation)
     return EndsMeeting(met.add, partial(both_ends_findings.results, met))
 
 
-def ends_of(told: Opening) -> "Ends | None":
+def ends_of(told: Opening) -> "MemberEnds | None":
     """Where an engine writes what only both ends show; null if there are not two."""
-    from seqaudit.replay.jgroups.both_ends import Ends
+    from seqaudit.replay.jgroups.both_ends import MemberEnds
 
-    return Ends(told.capture) if two_ends(told) else None
+    return MemberEnds(told.capture) if two_ends(told) else None
 
 
 class JGroupsEnds(BothEnds):

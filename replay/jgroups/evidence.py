@@ -85,7 +85,7 @@ class Life:
         )
 
 
-class Hole(NamedTuple):
+class Uncaptured(NamedTuple):
     """Own messages that are not in the capture: which, and the ones around them."""
 
     stamps: Range
@@ -101,7 +101,7 @@ class Stamps:
     def __init__(self) -> None:
         self.first: int | None = None
         self.first_mark: Mark | None = None
-        self.holes: list[Hole] = []
+        self.holes: list[Uncaptured] = []
         self.unlisted = 0
         self._last = 0
         self._last_mark: Mark | None = None
@@ -117,7 +117,9 @@ class Stamps:
             self._found(self._last - (_WRAP - step))
             return
         if step > 1 and len(self.holes) < MAX_HOLES:
-            self.holes.append(Hole((self._last + 1, self._last + step), self._last_mark, mark))
+            self.holes.append(
+                Uncaptured((self._last + 1, self._last + step), self._last_mark, mark)
+            )
         elif step > 1:
             self.unlisted += 1
         self._last += step

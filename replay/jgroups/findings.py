@@ -18,7 +18,7 @@ from seqaudit.replay.contract.worth import (
     Claim,
     absence,
 )
-from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE, Judged
+from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE, JudgedStream
 from seqaudit.replay.jgroups.mcast.passing import PassingModel, Unanswered
 from seqaudit.replay.jgroups.mcast.sender import SenderModel, Stall
 from seqaudit.replay.jgroups.report_rows import CapacityRow
@@ -77,7 +77,7 @@ class WindowReporter(Reporter[S]):
 
     # -- gaps ------------------------------------------------------------------------------------
 
-    def repaired(self, stream: S, rule: str, window: Judged) -> Iterator[Finding]:
+    def repaired(self, stream: S, rule: str, window: JudgedStream) -> Iterator[Finding]:
         """Messages that the receiver missed and then got."""
         every = window.gaps_by_seqno()
         gaps = [gap for gap in every if gap.parts.keys() & {Outcome.RECOVERED, Outcome.REPAIRED}]
@@ -182,7 +182,9 @@ class WindowReporter(Reporter[S]):
             holds={"end_before_ns": until},
         )  # fmt: skip
 
-    def missed_by_capture(self, stream: S, window: Judged, still_open: str) -> Iterator[Finding]:
+    def missed_by_capture(
+        self, stream: S, window: JudgedStream, still_open: str
+    ) -> Iterator[Finding]:
         """What the receiver had, or may have had, and the capture does not hold.
 
         Args:
@@ -235,7 +237,7 @@ class WindowReporter(Reporter[S]):
     # -- copies and order ------------------------------------------------------------------------
 
     def came_though_had(
-        self, stream: S, rule: str, window: Judged, claim: Claim
+        self, stream: S, rule: str, window: JudgedStream, claim: Claim
     ) -> Iterator[Finding]:
         """Copies of what the receiver had: ``claim`` is of those, in another datagram, that came
         long after its own ACK."""
@@ -265,7 +267,7 @@ class WindowReporter(Reporter[S]):
             "the request",
         )  # fmt: skip
 
-    def came_twice(self, stream: S, rule: str, window: Judged) -> Iterator[Finding]:
+    def came_twice(self, stream: S, rule: str, window: JudgedStream) -> Iterator[Finding]:
         """Network duplicates, at their receiver."""
         yield from self.note(
             stream, rule, window.duplicated, Certainty.PROVEN,
@@ -275,7 +277,7 @@ class WindowReporter(Reporter[S]):
             copies=window.network_duplicates,
         )  # fmt: skip
 
-    def came_late(self, stream: S, rule: str, window: Judged) -> Iterator[Finding]:
+    def came_late(self, stream: S, rule: str, window: JudgedStream) -> Iterator[Finding]:
         """Reordering, at the receiver: proven by IP ids, beyond what a capture may exchange."""
         for note, claim in parted(window.reordered, window.overtaken, PLACED_HERE):
             yield from self.note(

@@ -14,7 +14,7 @@ MAX_KEPT: Final = 100
 
 
 @dataclass(slots=True)
-class Repeat:
+class RepeatedRequest:
     """Seqnos that were asked for in every one of several requests in a row, with no copy since."""
 
     first: Mark
@@ -31,10 +31,10 @@ class Repeats:
     __slots__ = ("current", "kept")
 
     def __init__(self) -> None:
-        self.current: Repeat | None = None
-        self.kept: list[Repeat] = []
+        self.current: RepeatedRequest | None = None
+        self.kept: list[RepeatedRequest] = []
 
-    def requested(self, ranges: Iterable[Range], mark: Mark) -> Repeat | None:
+    def requested(self, ranges: Iterable[Range], mark: Mark) -> RepeatedRequest | None:
         """A request; returns what it repeats, null if nothing."""
         wanted = list(ranges)
         if not wanted:
@@ -48,7 +48,7 @@ class Repeats:
                 current.last = mark
                 return current
             self.finish()
-        self.current = Repeat(mark, mark, RangeSet(wanted))
+        self.current = RepeatedRequest(mark, mark, RangeSet(wanted))
         return None
 
     def came(self, first: int, stop: int) -> None:
@@ -60,7 +60,7 @@ class Repeats:
             current.others += stop - first
         else:
             if current.requests > 1:
-                left = Repeat(current.first, current.last, RangeSet(current.ranges))
+                left = RepeatedRequest(current.first, current.last, RangeSet(current.ranges))
                 left.requests, left.others = current.requests, current.others
                 left.answered = True
                 self._keep(left)
@@ -81,6 +81,6 @@ class Repeats:
             self._keep(self.current)
         self.current = None
 
-    def _keep(self, repeat: Repeat) -> None:
+    def _keep(self, repeat: RepeatedRequest) -> None:
         if len(self.kept) < MAX_KEPT:
             self.kept.append(repeat)

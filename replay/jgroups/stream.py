@@ -6,7 +6,7 @@ from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 
-class Counted:
+class NumberedStream:
     """One numbered stream of one sender.
 
     Attributes:

@@ -8,11 +8,11 @@ from seqaudit.replay.contract.reporter import listed
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import MAY_BE_MIRROR, Vantage
 from seqaudit.replay.contract.story import by_outcome, placed
-from seqaudit.replay.jgroups.arrivals import Judged
+from seqaudit.replay.jgroups.arrivals import JudgedStream
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.report_rows import CapacityRow, JGroupsStreamRow
-from seqaudit.replay.jgroups.stream import Counted
+from seqaudit.replay.jgroups.stream import NumberedStream
 from seqaudit.replay.sequence.gaps import Gap, GapFigures, Outcome
 from seqaudit.replay.sequence.ranges import inclusive
 
@@ -41,7 +41,7 @@ _NAMES: Final = {
 }
 
 
-def counted(stream: Counted, role: End, cluster: str) -> JGroupsStreamRow:
+def counted(stream: NumberedStream, role: End, cluster: str) -> JGroupsStreamRow:
     """A stream's summary as every point of capture has it; what else is known is written over it.
 
     Null is what cannot be told, or what no capture of this kind says.
@@ -93,7 +93,7 @@ def counted(stream: Counted, role: End, cluster: str) -> JGroupsStreamRow:
     }
 
 
-def received(row: JGroupsStreamRow, window: Judged) -> None:
+def received(row: JGroupsStreamRow, window: JudgedStream) -> None:
     """What a replayed window adds."""
     row |= {
         "network_duplicates": window.network_duplicates,
@@ -184,7 +184,7 @@ def capacity(model: SenderModel | None, parameters: EngineParameters) -> Capacit
     return None if learned is None else {"value": learned, "origin": LEARNED}
 
 
-def gaps_of(window: Judged | None, passing: PassingModel | None) -> list[Gap]:
+def gaps_of(window: JudgedStream | None, passing: PassingModel | None) -> list[Gap]:
     """The ended gaps of a stream, in order."""
     known = window or passing
     return [] if known is None else sorted(known.gaps, key=lambda gap: gap.first)

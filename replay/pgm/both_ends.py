@@ -1,9 +1,10 @@
 """One TSI at its sender and at a receiver: which packets, repairs and NAKs the path lost.
 
-Every capture writes into its ``Ends`` what passed, bounded; ``Meeting`` compares them when all of
-the TSI's captures were replayed, whatever their order. ODATA counts once for each sqn, as a sender
-sends it once; RDATA, NCF and NAK as often as they were captured. A receiver is only held against
-what was sent from the first sqn and SPM on that it met: before, it may not have joined the group.
+Every capture writes into its ``TsiEnds`` what passed, bounded; ``PgmMeeting`` compares them when
+all of the TSI's captures were replayed, whatever their order. ODATA counts once for each sqn, as a
+sender sends it once; RDATA, NCF and NAK as often as they were captured. A receiver is only held
+against what was sent from the first sqn and SPM on that it met: before, it may not have joined the
+group.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.sequence.clocks import Clocks, Sightings
 from seqaudit.replay.sequence.gaps import Mark
-from seqaudit.replay.sequence.passages import Passages, Passed, Row
+from seqaudit.replay.sequence.passages import NumberRun, Passages, Passed
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 #: Packets that follow each other within this time are one row.
@@ -32,7 +33,7 @@ _WORDS: Final = {"RDATA": REPAIRS, "NCF": NCFS, "SPM": SPMS, "NAK": NAKS}
 
 
 @dataclass(slots=True)
-class Ends:
+class TsiEnds:
     """What one capture knows of a TSI.
 
     Attributes:
@@ -54,7 +55,7 @@ class Ends:
     _spms: int | None = None
     _there: Sightings = field(default_factory=Sightings)
     _back: dict[str, Sightings] = field(default_factory=dict)
-    _run: Row | None = None
+    _run: NumberRun | None = None
     _had: RangeSet = field(default_factory=RangeSet)  # of ODATA, whether RDATA came first or not
 
     @property
@@ -73,7 +74,7 @@ class Ends:
                 self._run = run._replace(stop=stop, last_frame=last.frame, to_ns=last.at_ns)
                 continue
             self.flush()
-            self._run = Row(first, stop, mark.frame, last.frame, mark.at_ns, last.at_ns)
+            self._run = NumberRun(first, stop, mark.frame, last.frame, mark.at_ns, last.at_ns)
 
     def flush(self) -> None:
         """Nothing goes on."""
@@ -104,32 +105,34 @@ class Ends:
                 self._back.setdefault(source, Sightings()).saw(key, event.at_ns)
         if numbers is not None:
             mark, last = event.first_mark(), event.last_mark()
-            self.passages.saw(lane, Row(*numbers, mark.frame, last.frame, mark.at_ns, last.at_ns))
+            self.passages.saw(
+                lane, NumberRun(*numbers, mark.frame, last.frame, mark.at_ns, last.at_ns)
+            )
 
     def begins(self, word: str) -> int | None:
         """The first number of a word that a receiver here is held against; null: of none."""
         return self._spms if word == SPMS else self.start
 
-    def clocks_to(self, other: "Ends") -> Clocks:
+    def clocks_to(self, other: "TsiEnds") -> Clocks:
         """From the sender's, which this is, to a receiver's."""
         back = other.local or ""
         here, there = self._back.get(back, Sightings()), other._back.get(back, Sightings())
         return Clocks(self._there.common(other._there), there.common(here))
 
 
-class Meeting:
+class PgmMeeting:
     """All captures of one TSI that were taken at a host of its own."""
 
     def __init__(self, conversation: str) -> None:
         self.conversation = conversation
-        self.captures: list[Ends] = []
+        self.captures: list[TsiEnds] = []
 
-    def add(self, ends: Ends) -> None:
+    def add(self, ends: TsiEnds) -> None:
         """One capture is over."""
         ends.flush()
         self.captures.append(ends)
 
-    def met(self) -> Iterator[tuple[Ends, Ends]]:
+    def met(self) -> Iterator[tuple[TsiEnds, TsiEnds]]:
         """A capture at the sender with one at a receiver, in a stable order."""
         ordered = sorted(self.captures, key=lambda ends: ends.capture)
         for here in ordered:
@@ -138,7 +141,7 @@ class Meeting:
                     yield here, there
 
 
-def passed(here: Ends, there: Ends) -> dict[str, Passed]:
+def passed(here: TsiEnds, there: TsiEnds) -> dict[str, Passed]:
     """What came over of everything that went either way, by the word for it.
 
     Args:
@@ -168,7 +171,7 @@ def passed(here: Ends, there: Ends) -> dict[str, Passed]:
     return {word: own for word, own in found.items() if own.sent or own.came}
 
 
-def _turn(here: Ends, there: Ends) -> int:
+def _turn(here: TsiEnds, there: TsiEnds) -> int:
     """What is added to a sqn at the receiver to get the sender's, where one capture has seen the
     sqns wrap and the other has not."""
     stops = [rows[-1].stop for e in (here, there) if (rows := e.passages.rows((DATA,)))]

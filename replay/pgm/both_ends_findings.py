@@ -11,8 +11,8 @@ from seqaudit.replay.pgm.both_ends import (
     NCFS,
     REPAIRS,
     SPMS,
-    Ends,
-    Meeting,
+    PgmMeeting,
+    TsiEnds,
     passed,
 )
 from seqaudit.replay.sequence.passages import Passed
@@ -26,7 +26,7 @@ WORDS: Final = {
 }  # fmt: skip
 
 
-def results(meeting: Meeting) -> Iterator[Result]:
+def results(meeting: PgmMeeting) -> Iterator[Result]:
     """A row for every receiver with both ends, and where that was judged."""
     tsi = meeting.conversation.partition("|")[2]
     judged: set[int] = set()
@@ -42,7 +42,7 @@ def results(meeting: Meeting) -> Iterator[Result]:
         yield from judged_at(ends.capture, judged, meeting.conversation, "pgm")
 
 
-def _row(here: Ends, there: Ends) -> Row:
+def _row(here: TsiEnds, there: TsiEnds) -> Row:
     clocks = here.clocks_to(there)
     offset = None if here.first is None else clocks.at(here.first.at_ns)
     path = [_passage(here, there, word, own) for word, own in passed(here, there).items()]
@@ -51,7 +51,7 @@ def _row(here: Ends, there: Ends) -> Row:
     return row | {"why": OF_MULTICASTS}
 
 
-def _passage(here: Ends, there: Ends, word: str, own: Passed) -> PathRow:
+def _passage(here: TsiEnds, there: TsiEnds, word: str, own: Passed) -> PathRow:
     full = here.passages.full or there.passages.full
     return passage(
         word, WORDS[word], own,

@@ -15,7 +15,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.report_rows import Side, directed
 from seqaudit.replay.contract.settings import MEMBER, Vantage
-from seqaudit.replay.pgm.both_ends import Ends
+from seqaudit.replay.pgm.both_ends import TsiEnds
 from seqaudit.replay.pgm.parameters import PARAMETERS
 from seqaudit.replay.pgm.report_rows import PgmStreamRow
 from seqaudit.replay.pgm.window import (
@@ -57,7 +57,7 @@ class Requester:
 
 
 @dataclass(slots=True)
-class Noted:
+class NotedSqns:
     """Sqns that something was noticed about."""
 
     ranges: RangeSet = field(default_factory=RangeSet)
@@ -77,7 +77,7 @@ class PgmEngine:
 
     def __init__(
         self, conversation: str, given: Mapping[str, Given], vantage: Vantage,
-        ends: Ends | None = None,
+        ends: TsiEnds | None = None,
     ) -> None:  # fmt: skip
         self.conversation = conversation
         self.tsi = conversation.partition("|")[2]
@@ -96,20 +96,20 @@ class PgmEngine:
         self.bytes = 0
         self.first: Mark | None = None
         self.last: Mark | None = None
-        self.copies = Noted()
+        self.copies = NotedSqns()
         self.network_duplicates = 0  # the same datagram, captured again
-        self.oversized = Noted()
-        self.refused = Noted()  # of those, the receiver asked for one that had come
+        self.oversized = NotedSqns()
+        self.refused = NotedSqns()  # of those, the receiver asked for one that had come
         self.asked = RangeSet()
-        self.confirmed = Noted()
-        self.unanswered = Noted()  # confirmed, and asked for again long after
+        self.confirmed = NotedSqns()
+        self.unanswered = NotedSqns()  # confirmed, and asked for again long after
         self._confirmed_ns: dict[int, int] = {}  # sqn -> its last NCF
         self.parity = 0  # packets of forward error correction, which is not replayed
         self.repaired = 0
         self.useful = 0
         self.needless = 0
         self.holes: list[Hole] = []
-        self.overtaken = Noted()  # their repair came, and then they did
+        self.overtaken = NotedSqns()  # their repair came, and then they did
         self._repaired = RangeSet()
         self.fates: dict[Fate, int] = dict.fromkeys(Fate, 0)
         self.recovery = Durations()

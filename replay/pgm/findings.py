@@ -21,7 +21,7 @@ from seqaudit.replay.contract.worth import (
 from seqaudit.replay.pgm.engine import (
     MAX_HOLES,
     PARITY,
-    Noted,
+    NotedSqns,
     PgmEngine,
     dropped_inside,
     summary,
@@ -46,23 +46,23 @@ _PARAMETERS: Final = ("rxw_sqns", "nak_data_retries", "nak_rdata_wait_ms", "mtu"
 
 def results(engine: PgmEngine, capture: int, end_ns: int) -> list[Result]:
     """Everything there is to say about one TSI in one capture."""
-    return list(_Reporter(engine, capture).rows())
+    return list(_PgmFindings(engine, capture).rows())
 
 
 @dataclass(slots=True)
-class _Subject:
+class _PgmSubject:
     key: str
     sender: str
     system: str = "pgm"
 
 
-class _Reporter(Reporter[_Subject]):
+class _PgmFindings(Reporter[_PgmSubject]):
     def __init__(self, engine: PgmEngine, capture: int) -> None:
         super().__init__(capture, engine.conversation, engine.parameters, "pgm")
         self.engine = engine
-        self.about = _Subject(engine.tsi, engine.sender or "")
+        self.about = _PgmSubject(engine.tsi, engine.sender or "")
 
-    def receiver_of(self, stream: _Subject) -> str | None:
+    def receiver_of(self, stream: _PgmSubject) -> str | None:
         return self.engine.vantage.address if self.engine.receiving else None
 
     def rows(self) -> Iterator[Result]:
@@ -284,7 +284,7 @@ class _Reporter(Reporter[_Subject]):
         )  # fmt: skip
 
     def _noted(
-        self, rule: str, noted: Noted, claim: Claim, text: str, default: str | None = None,
+        self, rule: str, noted: NotedSqns, claim: Claim, text: str, default: str | None = None,
         *, distinct: bool = False,
     ) -> Finding:  # fmt: skip
         return self.make(

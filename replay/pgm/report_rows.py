@@ -16,7 +16,7 @@ from seqaudit.replay.contract.report_rows import (
 from seqaudit.replay.sequence.durations import Percentiles
 
 
-class AskedRow(TypedDict):
+class PgmAskedRow(TypedDict):
     """What one receiver asked for."""
 
     requests: Annotated[int, "NAKs"]
@@ -39,5 +39,5 @@ class PgmStreamRow(StreamFigures):
     requested_seqnos: Directions
     retransmissions: Retransmissions
     recovery_ns: Percentiles
-    peers: Annotated[dict[str, AskedRow], "by address of who asked"]
+    peers: Annotated[dict[str, PgmAskedRow], "by address of who asked"]
     unknown: Unknown

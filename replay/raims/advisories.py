@@ -132,7 +132,7 @@ class Outbound:
 
 
 @dataclass(slots=True)
-class _Told:
+class _QueuedLosses:
     """What a client's queue holds of a subject."""
 
     lost: int = 0
@@ -145,7 +145,7 @@ class _Told:
 
 @dataclass(slots=True)
 class _Service:
-    queues: dict[str, dict[str, _Told]] = field(default_factory=dict)
+    queues: dict[str, dict[str, _QueuedLosses]] = field(default_factory=dict)
     begun: bool = False  # an event has published at once since the queues were empty
     tick_ns: int | None = None
 
@@ -184,7 +184,7 @@ class Advisories:
         clients = (ANYBODY,) if self._clients_of is None else self._clients_of(event)
         for client in clients:
             state = self._services.setdefault(event.service, _Service())
-            told = state.queues.setdefault(client, {}).setdefault(event.subject, _Told())
+            told = state.queues.setdefault(client, {}).setdefault(event.subject, _QueuedLosses())
             told.lost += 1 if event.count is None else event.count
             told.restarts += event.count is None
             told.event = event

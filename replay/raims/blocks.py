@@ -42,7 +42,7 @@ def subject_hash(subject: bytes) -> int:
 
 
 @dataclass(slots=True)
-class _Block:
+class _SubjectBlock:
     """Entries with hashes in (…, high]; removed ones keep their room until it is needed."""
 
     low: int
@@ -56,11 +56,11 @@ class _Block:
         self.removed_bytes = 0
 
 
-class Blocks:
+class SubjectBlocks:
     """The blocks of one table; entries are known by hash and size only."""
 
     def __init__(self) -> None:
-        self._blocks: list[_Block] = []
+        self._blocks: list[_SubjectBlock] = []
         self._highs: list[int] = []
 
     @property
@@ -71,7 +71,7 @@ class Blocks:
     def insert(self, number: int, size: int) -> None:
         """An entry of a hash and of so many bytes, a multiple of 8."""
         if not self._blocks:
-            self._blocks, self._highs = [_Block(0, _HASHES - 1)], [_HASHES - 1]
+            self._blocks, self._highs = [_SubjectBlock(0, _HASHES - 1)], [_HASHES - 1]
         at = bisect_left(self._highs, number)
         block = self._blocks[at]
         if len(block.entries) < BLOCK_ENTRIES and block.used + size > BLOCK_ROOM:
@@ -93,7 +93,7 @@ class Blocks:
         if at:
             self._join(at)
 
-    def _split(self, at: int, number: int) -> _Block:
+    def _split(self, at: int, number: int) -> _SubjectBlock:
         """Split a full block; the half that a hash belongs to."""
         block = self._blocks[at]
         hashes = sorted(number for number, _ in block.entries)
@@ -107,7 +107,7 @@ class Blocks:
                 low = pivot
             if -1 <= more <= 1:
                 break
-        halves = [_Block(block.low, pivot), _Block(pivot + 1, block.high)]
+        halves = [_SubjectBlock(block.low, pivot), _SubjectBlock(pivot + 1, block.high)]
         for entry in block.entries:
             half = halves[entry[0] > pivot]
             half.entries.append(entry)
@@ -122,6 +122,6 @@ class Blocks:
         used = one.used + other.used - one.removed_bytes - other.removed_bytes
         if len(one.entries) + len(other.entries) >= BLOCK_ENTRIES // 2 or used >= BLOCK_ROOM // 2:
             return
-        joined = _Block(one.low, other.high, one.entries + other.entries, used)
+        joined = _SubjectBlock(one.low, other.high, one.entries + other.entries, used)
         self._blocks[at - 1 : at + 1] = [joined]
         self._highs[at - 1 : at + 1] = [other.high]

@@ -19,7 +19,7 @@ LOOPBACK: Final = ("127.", "[::1]")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenAdvisory:
     """An advisory about data loss, as it was captured; its data as pairs in order."""
 
     subject: str
@@ -50,7 +50,7 @@ class Client:
     listens: list[tuple[str, int, int | None]] = field(default_factory=list)
     received: Counter[str] = field(default_factory=Counter)
     sent: int = 0
-    advisories: list[Seen] = field(default_factory=list)
+    advisories: list[SeenAdvisory] = field(default_factory=list)
     unlisted: int = 0
 
     def row(self) -> Row:
@@ -157,7 +157,7 @@ def _advisory(client: Client, event: Event, mark: Mark) -> None:
     if not subject.startswith(DATALOSS) or event.source == client.client:
         return
     if len(client.advisories) < MAX_ADVISORIES:
-        client.advisories.append(Seen(subject, _fields(event).get("data") or [], mark))
+        client.advisories.append(SeenAdvisory(subject, _fields(event).get("data") or [], mark))
     else:
         client.unlisted += 1
 

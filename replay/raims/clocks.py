@@ -79,7 +79,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Jump:
+class ClockJump:
     """Between two messages of one daemon."""
 
     bridge: str
@@ -89,7 +89,7 @@ class Jump:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ClockStep:
     """The capture's clock was set forward.
 
     Attributes:
@@ -105,11 +105,11 @@ class Step:
 
 
 @dataclass(slots=True)
-class Clocks:
+class DaemonClocks:
     """Those of all daemons that were heard on links without a delay of their own (PGM)."""
 
     of: dict[str, Clock] = field(default_factory=dict)
-    jumps: list[Jump] = field(default_factory=list)
+    jumps: list[ClockJump] = field(default_factory=list)
 
     def heard(self, event: Event) -> None:
         """A message that did not wait; on other links it may have been delayed."""
@@ -121,17 +121,17 @@ class Clocks:
             self.of[bridge] = Clock(ahead_ns, mark.frame, mark.frame)
             return
         if not clock.goes_on(ahead_ns) and len(self.jumps) < MAX_JUMPS:
-            self.jumps.append(Jump(bridge, clock.frame, mark, ahead_ns - clock.ahead_ns))
+            self.jumps.append(ClockJump(bridge, clock.frame, mark, ahead_ns - clock.ahead_ns))
         clock.ahead_ns, clock.frame = ahead_ns, mark.frame
 
-    def steps(self, own: str | None) -> list[Step]:
+    def steps(self, own: str | None) -> list[ClockStep]:
         """Where the capture's clock was set forward, for good; records and IP ids tell where it
         was set back.
 
         Args:
             own: the observer, whose clock may be the capture's.
         """
-        found: list[Step] = []
+        found: list[ClockStep] = []
         for seed in self.jumps:
             if seed.by_ns < 0 or (found and seed.before < found[-1].mark.frame):
                 continue
@@ -140,7 +140,7 @@ class Clocks:
                 found.append(step)
         return found
 
-    def _agreed(self, seed: Jump, own: str | None) -> Step | None:
+    def _agreed(self, seed: ClockJump, own: str | None) -> ClockStep | None:
         agree = {seed.bridge: seed}
         before, mark = seed.before, seed.mark
         for jump in self.jumps:
@@ -155,9 +155,9 @@ class Clocks:
         }
         if len(agree) < LEAST_DAEMONS or others - agree.keys() or self._is_undone(agree):
             return None
-        return Step(before, mark, min(jump.by_ns for jump in agree.values()), len(agree))
+        return ClockStep(before, mark, min(jump.by_ns for jump in agree.values()), len(agree))
 
-    def _is_undone(self, agree: dict[str, Jump]) -> bool:
+    def _is_undone(self, agree: dict[str, ClockJump]) -> bool:
         """Did any of them go back afterwards? Then it was a delay."""
         return any(
             jump.bridge in agree

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.seqno import base_of, frame_of, start_of
-from seqaudit.replay.raims.subscriber import Status, Verdict, matches
+from seqaudit.replay.raims.subscriber import Ruling, Status, matches
 from seqaudit.replay.sequence.gaps import Mark
 
 if TYPE_CHECKING:
-    from seqaudit.replay.raims.streams import Stream
+    from seqaudit.replay.raims.streams import RaimsStream
 
 MAX_JOINS: Final = 100_000
 #: Contradictions kept of one join.
@@ -140,7 +140,7 @@ class Convergence:
         self._followed[event.source, subject] = followed
         (self._patterns if wildcard else self._exact.setdefault(subject, [])).append(followed)
 
-    def passed(self, stream: "Stream", event: Event, own: str | None) -> None:
+    def passed(self, stream: "RaimsStream", event: Event, own: str | None) -> None:
         """A message passed the segment: other daemons that have subscribed since the stream's last
         one join with it.
 
@@ -159,7 +159,7 @@ class Convergence:
             if followed.active and followed.subscriber not in (own, stream.publisher):
                 self._join(followed.subscriber, stream, event, followed.mark)
 
-    def is_followed(self, stream: "Stream") -> bool:
+    def is_followed(self, stream: "RaimsStream") -> bool:
         """Have all subscriptions been looked at that may join with the stream's next message?"""
         exact, patterns = stream.followed
         if patterns < len(self._patterns):
@@ -170,9 +170,9 @@ class Convergence:
     def delivered(
         self,
         subscriber: str | None,
-        stream: "Stream",
+        stream: "RaimsStream",
         event: Event,
-        verdict: Verdict,
+        verdict: Ruling,
     ) -> None:
         """The observer got a message: a FIRST that is not the stream's beginning is a late join."""
         if verdict.status is not Status.FIRST or event.seqno is None:
@@ -185,7 +185,7 @@ class Convergence:
         self._join(subscriber, stream, event, max(own, default=None))
 
     def _join(
-        self, subscriber: str | None, stream: "Stream", event: Event, since: Mark | None
+        self, subscriber: str | None, stream: "RaimsStream", event: Event, since: Mark | None
     ) -> None:
         """The first message for a subscriber: a late join unless the stream begins with it."""
         if event.seqno is None or (base_of(event.seqno) == 1 and event.conn_id is None):

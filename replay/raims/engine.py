@@ -23,7 +23,7 @@ from seqaudit.replay.raims.observer import STARTED_NS, Observer
 from seqaudit.replay.raims.receiving import Receiving
 from seqaudit.replay.raims.sending import Sending
 from seqaudit.replay.raims.settings import Settings
-from seqaudit.replay.raims.state import State
+from seqaudit.replay.raims.state import RaimsState
 
 
 class RaimsEngine:
@@ -40,7 +40,7 @@ class RaimsEngine:
         self.settings = Settings(given)
         self.parameters = self.settings.parameters
         converged_ns = _time(self.parameters.value("converged_at"))
-        self.state = State(self.settings, self.address, converged_ns)
+        self.state = RaimsState(self.settings, self.address, converged_ns)
         self.links = self.state.links
         self.members = self.state.members
         self.convergence = self.state.convergence

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.raims.clocks import Clock, Clocks, spread
+from seqaudit.replay.raims.clocks import Clock, DaemonClocks, spread
 from seqaudit.replay.raims.convergence import Convergence
 from seqaudit.replay.raims.links import PgmLink
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.publisher import PublisherWindow
 from seqaudit.replay.raims.seqno import BASES
-from seqaudit.replay.raims.streams import Stream
+from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.subscriber import SubscriptionWindow
 
 #: Flags that change nothing.
@@ -39,7 +39,7 @@ class Steady:
 
     name: str
     link: PgmLink | None
-    stream: Stream
+    stream: RaimsStream
     window: SubscriptionWindow
     peer: Peer | None
     publisher: PublisherWindow
@@ -53,7 +53,7 @@ class SteadyStreams:
 
     def __init__(
         self, links: Mapping[str, PgmLink], publishers: Mapping[str, PublisherWindow],
-        convergence: Convergence, own_skew: list[int], clocks: Clocks,
+        convergence: Convergence, own_skew: list[int], clocks: DaemonClocks,
     ) -> None:  # fmt: skip
         self._own_skew = own_skew
         self._clocks = clocks
@@ -67,7 +67,7 @@ class SteadyStreams:
         self._streams.clear()
 
     def fed(
-        self, event: Event, stream: Stream, window: SubscriptionWindow, peer: Peer | None
+        self, event: Event, stream: RaimsStream, window: SubscriptionWindow, peer: Peer | None
     ) -> None:
         """A message of a stream was fed and was not ignored; the next ones may be steady."""
         name = event.stream or ""

@@ -19,7 +19,7 @@ from seqaudit.replay.pgm.window import Hole
 from seqaudit.replay.raims.links import Missing
 from seqaudit.replay.raims.reporting import SEEMED_SILENT, RaimsReporter
 from seqaudit.replay.raims.seqno import base_of, frame_of, seqno, shown
-from seqaudit.replay.raims.streams import NumberGap, Stream
+from seqaudit.replay.raims.streams import NumberGap, RaimsStream
 from seqaudit.replay.raims.truth import BY_CHAIN, BY_CHAIN_FRAME, BY_NUMBERS, Loss
 from seqaudit.replay.sequence.gaps import MAX_ASKS, Mark, Outcome, Step, between
 
@@ -32,7 +32,7 @@ _NO_NAKS: Final = "raims itself asks for nothing again, and TCP has nothing to a
 _NOT_ASKED: Final = "no NAK for the packets in between is in this capture"
 
 
-def rows(report: RaimsReporter, stream: Stream) -> Iterator[Row]:
+def rows(report: RaimsReporter, stream: RaimsStream) -> Iterator[Row]:
     """Gap rows of one stream at its observer, in the order in which they showed."""
     if stream.glsno:
         for gap in stream.gaps:
@@ -46,7 +46,7 @@ def rows(report: RaimsReporter, stream: Stream) -> Iterator[Row]:
             yield _of_loss(report, stream, loss) | {"loss": [place, loss.mark.at_ns]}
 
 
-def count(stream: Stream) -> int:
+def count(stream: RaimsStream) -> int:
     """How many rows there are."""
     if stream.glsno:
         return sum(bool(gap.missing.count) for gap in stream.gaps)
@@ -81,7 +81,7 @@ def told(ranges: Ranges) -> str:
     return ", ".join(parts)
 
 
-def _of_loss(report: RaimsReporter, stream: Stream, loss: Loss) -> Row:
+def _of_loss(report: RaimsReporter, stream: RaimsStream, loss: Loss) -> Row:
     sure, why = report.sure(loss)
     if stream.ignored and report.seemed_dropped(stream):
         sure, why = Certainty.UNDECIDABLE, SEEMED_SILENT

@@ -15,7 +15,7 @@ from seqaudit.replay.raims.advisories import Advisories
 from seqaudit.replay.raims.notices import Notice, Notices
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.seqno import key
-from seqaudit.replay.raims.streams import Repeat, Step, Stream
+from seqaudit.replay.raims.streams import RaimsStream, RepeatedMessage, ReportedVerdict
 
 #: Parameters that decide when the window rotates.
 SUB_WINDOW: Final = ("sub_window_size", "sub_window_count", "sub_window_time_ms")
@@ -23,7 +23,7 @@ _COPIES: Final = ("raims-9.13", "raims-9.14")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Announced:
     """What a daemon had to tell its peers, and what it told them.
 
     Attributes:
@@ -37,7 +37,9 @@ class Told:
     silence: Callable[[str, int], str | None]
 
 
-def learn(peers: Iterable[Peer], all_streams: Mapping[tuple[str, str], Stream], told: Told) -> None:
+def learn(
+    peers: Iterable[Peer], all_streams: Mapping[tuple[str, str], RaimsStream], told: Announced
+) -> None:
     """Take back what the default sizes made of late copies, where the daemon shows otherwise."""
     for peer in peers:
         streams = [s for (bridge, _), s in all_streams.items() if bridge == peer.bridge]
@@ -58,7 +60,7 @@ def learn(peers: Iterable[Peer], all_streams: Mapping[tuple[str, str], Stream], 
             _take_back(peer, stream, told)
 
 
-def _silence(peer: Peer, false: set[int], told: Told) -> str | None:
+def _silence(peer: Peer, false: set[int], told: Announced) -> str | None:
     """Where it shows that the daemon told the publisher of none of these; null: nowhere."""
     if any(n.publisher == peer.bridge and key(n.seqno or 0) in false for n in told.notices):
         return None
@@ -70,8 +72,8 @@ def _silence(peer: Peer, false: set[int], told: Told) -> str | None:
     return None
 
 
-def _take_back(peer: Peer, stream: Stream, told: Told) -> None:
-    gone: list[Step] = []
+def _take_back(peer: Peer, stream: RaimsStream, told: Announced) -> None:
+    gone: list[ReportedVerdict] = []
     for step in stream.steps:
         copy = step.verdict.row in _COPIES
         if not copy and not (step.verdict.counted and step.loss is None):
@@ -85,7 +87,7 @@ def _take_back(peer: Peer, stream: Stream, told: Told) -> None:
         if copy:
             peer.repeat.add(stop - seqno, step.mark.at_ns)
             verdict = replace(step.verdict, row="raims-9.0")
-            stream.repeats.append(Repeat(verdict, step.mark, known=True))
+            stream.repeats.append(RepeatedMessage(verdict, step.mark, known=True))
             if [seqno, stop] in stream.delivered:
                 stream.delivered.remove([seqno, stop])
     if peer.msg_loss.count == 0:

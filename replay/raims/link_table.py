@@ -20,7 +20,7 @@ from seqaudit.replay.raims.links import (
 )
 from seqaudit.replay.raims.message import subject_of
 from seqaudit.replay.raims.settings import Settings
-from seqaudit.replay.raims.streams import Stream
+from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.truth import BY_END, Loss
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -198,7 +198,7 @@ class LinkTable:
             return BYTES_MISSING if name in self.holes else BYTES_WHOLE
         return link.between(link.window.unwrap(sqn), link.window.unwrap(other))
 
-    def before(self, event: Event, stream: Stream) -> Missing | None:
+    def before(self, event: Event, stream: RaimsStream) -> Missing | None:
         """What did not come on the link between the stream's last message and this one; null where
         this one follows it, or is its first."""
         high = stream.truth.high
@@ -221,7 +221,7 @@ class LinkTable:
             return BYTES_MISSING
         return BYTES_WHOLE if stream.link == name else RECONNECTED
 
-    def remember(self, event: Event, stream: Stream, sqn: int | None) -> None:
+    def remember(self, event: Event, stream: RaimsStream, sqn: int | None) -> None:
         """Where a stream is on its link after a message.
 
         Args:
@@ -238,17 +238,17 @@ class LinkTable:
         stream.link = name
         stream.last_sqn = max(stream.last_sqn or 0, link.window.unwrap(sqn or last))
 
-    def refused(self, stream: Stream) -> int:
+    def refused(self, stream: RaimsStream) -> int:
         """Packets up to a stream's last message that came to this host, and not to its daemon."""
         link = self.pgm.get(stream.link)
         return 0 if link is None or stream.last_sqn is None else link.refused(stream.last_sqn)
 
-    def held_up(self, stream: Stream, times_ns: Iterable[int]) -> bool:
+    def held_up(self, stream: RaimsStream, times_ns: Iterable[int]) -> bool:
         """Is it unknown whether its link handed on messages before or behind one of these?"""
         link = self.pgm.get(stream.link)
         return link is not None and any(link.held_up(at_ns) for at_ns in times_ns)
 
-    def trailing(self, stream: Stream) -> None:
+    def trailing(self, stream: RaimsStream) -> None:
         """What may have been lost behind the stream's last message."""
         link = self.pgm.get(stream.link)
         if link is None or stream.last_sqn is None or stream.truth.high is None or stream.glsno:

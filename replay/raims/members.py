@@ -6,10 +6,10 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.settings import Settings
-from seqaudit.replay.raims.streams import Stream
+from seqaudit.replay.raims.streams import RaimsStream
 
 
-class Members:
+class Daemons:
     """The daemons of one conversation.
 
     Attributes:
@@ -146,7 +146,7 @@ class Members:
     def _observe(self, bridge: str | None, at_ns: int) -> None:
         """The observer has started, or is first seen."""
         self._changed()
-        before: dict[tuple[str, str], Stream] = {}
+        before: dict[tuple[str, str], RaimsStream] = {}
         if self.observers and self.observers[-1].bridge is None:
             before = self.observers.pop().streams  # stood in until the daemon said who it is
         observer = Observer(bridge, at_ns, self._settings.subscription_window(at_ns))

@@ -9,7 +9,7 @@ from seqaudit.replay.raims.seqno import key
 from seqaudit.replay.sequence.ranges import RangeSet
 
 
-class Message(NamedTuple):
+class MessageRun(NamedTuple):
     """Messages of one publisher and subject, in a row.
 
     Attributes:
@@ -24,7 +24,7 @@ class Message(NamedTuple):
     stop: int
 
     @classmethod
-    def of(cls, event: Event) -> "Message | None":
+    def of(cls, event: Event) -> "MessageRun | None":
         """As an event tells it; null where it lacks its sender or its numbers."""
         if event.source is None or event.seqno is None or event.stop_seqno is None:
             return None

@@ -6,7 +6,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.advisories import Advisories, Outbound
 from seqaudit.replay.raims.notices import Notices
 from seqaudit.replay.raims.peers import Peer
-from seqaudit.replay.raims.streams import MAX_NOTES, Stream
+from seqaudit.replay.raims.streams import MAX_NOTES, RaimsStream
 from seqaudit.replay.raims.subscriber import SubscriptionWindow
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -26,7 +26,7 @@ class Observer:
         self.start_ns = start_ns
         self.window = window
         self.peers: dict[str, Peer] = {}
-        self.streams: dict[tuple[str, str], Stream] = {}
+        self.streams: dict[tuple[str, str], RaimsStream] = {}
         self.earlier_changes: int | None = (
             None  # of its subscriptions, before the first that is seen
         )

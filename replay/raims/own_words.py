@@ -9,7 +9,7 @@ from seqaudit.replay.raims import learned
 from seqaudit.replay.raims.link_table import TCP
 from seqaudit.replay.raims.notices import SENT_NS, Notice
 from seqaudit.replay.raims.observer import STARTED_NS, Observer
-from seqaudit.replay.raims.state import State
+from seqaudit.replay.raims.state import RaimsState
 from seqaudit.replay.sequence.gaps import Mark
 
 
@@ -21,19 +21,19 @@ class Said:
     says: str
 
 
-def weigh(state: State, observer: Observer) -> None:
+def weigh(state: RaimsState, observer: Observer) -> None:
     """At the end: what it told, what it did not, and whom it dropped."""
     _told(state, observer)
     _learn_window(state, observer)
     _drop_silent(state, observer)
 
 
-def began_before(state: State, observer: Observer) -> bool:
+def began_before(state: RaimsState, observer: Observer) -> bool:
     """Did the daemon run before the capture began? Its heartbeats say when it started."""
     return observer.start_ns < (state.members.first_ns or 0) - STARTED_NS
 
 
-def inbox_span(state: State, observer: Observer, peer: str, at_ns: int) -> "Said | None":
+def inbox_span(state: RaimsState, observer: Observer, peer: str, at_ns: int) -> "Said | None":
     """What the observer said to a peer from a moment to a second later, if the capture has all
     of it; null: it does not, or nobody can tell."""
     link, mark = observer.notices.last_told.get(peer, ("", None))
@@ -48,7 +48,7 @@ def inbox_span(state: State, observer: Observer, peer: str, at_ns: int) -> "Said
     return Said(mark, "in what it has said since")
 
 
-def is_whole(state: State, observer: Observer) -> str | None:
+def is_whole(state: RaimsState, observer: Observer) -> str | None:
     """Why the capture does not hold all that the observer had, from its start on; null: as far
     as can be seen, it does."""
     if not observer.start_told or began_before(state, observer):
@@ -62,7 +62,7 @@ def is_whole(state: State, observer: Observer) -> str | None:
     return None
 
 
-def _learn_window(state: State, observer: Observer) -> None:
+def _learn_window(state: RaimsState, observer: Observer) -> None:
     """What the observer's silence says of its window, whose size nobody has given."""
     if all(state.settings.parameters.is_given(name) for name in learned.SUB_WINDOW):
         return
@@ -74,11 +74,11 @@ def _learn_window(state: State, observer: Observer) -> None:
         return None if span is None else span.says
 
     own = [notice for notice in state.notices if notice.receiver == observer.bridge]
-    told = learned.Told(observer.notices, own, observer.advisories, silence)
+    told = learned.Announced(observer.notices, own, observer.advisories, silence)
     learned.learn(observer.peers.values(), observer.streams, told)
 
 
-def _drop_silent(state: State, observer: Observer) -> None:
+def _drop_silent(state: RaimsState, observer: Observer) -> None:
     """Peers whose heartbeats have ended are dropped with their counters, unless the capture may
     lack what they said."""
     later = [o.start_ns for o in state.members.observers if o.start_ns > observer.start_ns]
@@ -88,7 +88,7 @@ def _drop_silent(state: State, observer: Observer) -> None:
             peer.dropped_ns = (peer.heard_ns or 0) + peer.limit_ns
 
 
-def _told(state: State, observer: Observer) -> None:
+def _told(state: RaimsState, observer: Observer) -> None:
     """What the observer itself told publishers of losses is what it counted, whatever the
     capture lacks (raims.md 10.3)."""
     told: dict[str | None, Notice] = {}

@@ -8,7 +8,7 @@ from seqaudit.replay.sequence.gaps import Mark
 
 
 @dataclass(slots=True)
-class Counted:
+class LossCounter:
     """A counter of ``show loss`` and when it last grew."""
 
     count: int = 0
@@ -33,11 +33,11 @@ class Peer:
     user: str | None = None
     address: str | None = None
     start_ns: int | None = None
-    null_route: Counted = field(default_factory=Counted)
-    repeat: Counted = field(default_factory=Counted)
-    not_subscribed: Counted = field(default_factory=Counted)
-    msg_loss: Counted = field(default_factory=Counted)
-    inbox_loss: Counted = field(default_factory=Counted)
+    null_route: LossCounter = field(default_factory=LossCounter)
+    repeat: LossCounter = field(default_factory=LossCounter)
+    not_subscribed: LossCounter = field(default_factory=LossCounter)
+    msg_loss: LossCounter = field(default_factory=LossCounter)
+    inbox_loss: LossCounter = field(default_factory=LossCounter)
     inbox: dict[str, int] = field(default_factory=dict)  # word -> last seqno
     inbox_marks: dict[str, Mark] = field(default_factory=dict)  # and where it came
     #: before and behind a step: marks, the word, from and to
@@ -101,7 +101,7 @@ class Peer:
         if word == "AUTH":
             if self.dropped:
                 for name in _COUNTERS:  # they were the entry's that is gone
-                    setattr(self, name, Counted())
+                    setattr(self, name, LossCounter())
             self.dropped, self.dropped_ns = False, None
         if word in ("HB", "HELO", "AUTH"):
             self.heard_ns = now_ns

@@ -20,7 +20,7 @@ from seqaudit.replay.raims.seqno import (
 )
 
 
-class Why(StrEnum):
+class BeganBy(StrEnum):
     """Why a frame began; raims-8.1 to raims-8.4."""
 
     CONTINUED = "continues"
@@ -50,7 +50,7 @@ def next_seqno(
     *,
     ages: bool = True,
     converged_ns: int | None = None,
-) -> tuple[int, int | None, Why]:
+) -> tuple[int, int | None, BeganBy]:
     """(seqno, chain, why) of the next publish at coarse time ``now`` (raims.md 8).
 
     Args:
@@ -58,14 +58,14 @@ def next_seqno(
         ages: false before April 2024: a frame ends with a convergence of the network, not by age.
     """
     if last is None:
-        return first_seqno(now_ns), None, Why.NEW  # raims-8.1
+        return first_seqno(now_ns), None, BeganBy.NEW  # raims-8.1
     if ages and frame_of(last) <= frame_of_time(now_ns - window_ns):
-        return first_seqno(now_ns), last, Why.AGE  # raims-8.2
+        return first_seqno(now_ns), last, BeganBy.AGE  # raims-8.2
     if not ages and converged_ns is not None and key(last + 1) <= key(first_seqno(converged_ns)):
-        return first_seqno(now_ns), last, Why.CONVERGED  # raims-14.1-publisher
+        return first_seqno(now_ns), last, BeganBy.CONVERGED  # raims-14.1-publisher
     if (base_of(last) + 1) % BASES == 0:
-        return first_seqno(now_ns), last, Why.WRAP  # raims-8.3
-    return last + 1, None, Why.CONTINUED  # raims-8.4
+        return first_seqno(now_ns), last, BeganBy.WRAP  # raims-8.3
+    return last + 1, None, BeganBy.CONTINUED  # raims-8.4
 
 
 class PublisherWindow:
@@ -84,7 +84,7 @@ class PublisherWindow:
         ages: bool = True,
     ) -> None:  # fmt: skip
         self.rotation: Rotation[Published] = Rotation(settings, start_ns, older=1)
-        self.why: Counter[Why] = Counter()  # but those that CONTINUED
+        self.why: Counter[BeganBy] = Counter()  # but those that CONTINUED
         self._window_ns = settings.interval_ns
         self._complete = complete
         self._restarted = restarted
@@ -112,7 +112,7 @@ class PublisherWindow:
     def published(
         self, subject: str, seqno: int, stop: int, chain: int | None, now_ns: int,
         converged_ns: int | None = None,
-    ) -> Why:  # fmt: skip
+    ) -> BeganBy:  # fmt: skip
         """Messages [seqno, stop) of a subject, the first at coarse time ``now_ns``; why a frame
         began with them."""
         self._ages_by(seqno, chain, now_ns)
@@ -129,13 +129,13 @@ class PublisherWindow:
             self.rotation.add(subject, Published(stop - 1, now_ns), now_ns)
         else:
             known.last, known.at_ns = stop - 1, now_ns
-        if found is not Why.CONTINUED:
+        if found is not BeganBy.CONTINUED:
             self.why[found] += 1
         return found
 
     def goes_on(
         self, subject: str, seqno: int, stop: int, chain: int | None, now_ns: int
-    ) -> Why | None:
+    ) -> BeganBy | None:
         """``published`` where it says CONTINUED, or AGE of a chained frame; else null, and nothing
         has happened.
 
@@ -154,9 +154,9 @@ class PublisherWindow:
         self._ever[subject] = known.last = stop - 1
         known.at_ns = now_ns
         if chain is None:
-            return Why.CONTINUED
-        self.why[Why.AGE] += 1
-        return Why.AGE
+            return BeganBy.CONTINUED
+        self.why[BeganBy.AGE] += 1
+        return BeganBy.AGE
 
     def _judge(
         self,
@@ -164,21 +164,25 @@ class PublisherWindow:
         chain: int | None,
         before: int | None,
         known: Published | None,
-        why: Why,
-    ) -> Why:
+        why: BeganBy,
+    ) -> BeganBy:
         if base_of(seqno) != 1:
             if before is None or seqno != before + 1:
-                return Why.UNKNOWN
-            return Why.OVERDUE if why is Why.AGE else Why.CONTINUED
+                return BeganBy.UNKNOWN
+            return BeganBy.OVERDUE if why is BeganBy.AGE else BeganBy.CONTINUED
         if chain is not None:
             if before is None or chain != before:
-                return Why.UNKNOWN
-            return why if why in (Why.AGE, Why.WRAP, Why.CONVERGED) else Why.UNEXPLAINED
+                return BeganBy.UNKNOWN
+            return (
+                why
+                if why in (BeganBy.AGE, BeganBy.WRAP, BeganBy.CONVERGED)
+                else BeganBy.UNEXPLAINED
+            )
         if before is None:
             if not self._complete:
-                return Why.UNKNOWN
-            return Why.RESTARTED if self._restarted else Why.NEW
+                return BeganBy.UNKNOWN
+            return BeganBy.RESTARTED if self._restarted else BeganBy.NEW
         # no chain: the publisher had no entry, so the window has forgotten the subject
         if known is None:
-            return Why.ROTATED
-        return Why.ROTATED if self.rotation.rotation_count >= 2 else Why.UNEXPLAINED
+            return BeganBy.ROTATED
+        return BeganBy.ROTATED if self.rotation.rotation_count >= 2 else BeganBy.UNEXPLAINED

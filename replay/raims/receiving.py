@@ -13,14 +13,14 @@ from seqaudit.replay.raims.advisories import Outbound
 from seqaudit.replay.raims.clocks import SKEW_NS, spread
 from seqaudit.replay.raims.link_table import link_of
 from seqaudit.replay.raims.links import Missing, Ready
-from seqaudit.replay.raims.message import Message
+from seqaudit.replay.raims.message import MessageRun
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.pieces import Pieces
 from seqaudit.replay.raims.releases import DECEMBER_2024
-from seqaudit.replay.raims.state import MAX_NOTICES, State, stream_of
-from seqaudit.replay.raims.streams import Repeat, Stream
-from seqaudit.replay.raims.subscriber import Status, Verdict
+from seqaudit.replay.raims.state import MAX_NOTICES, RaimsState, stream_of
+from seqaudit.replay.raims.streams import RaimsStream, RepeatedMessage
+from seqaudit.replay.raims.subscriber import Ruling, Status
 from seqaudit.replay.sequence.gaps import Mark
 
 #: Inbox words whose numbers are not counted as loss (raims.md 9.2).
@@ -38,7 +38,7 @@ INBOX_WORDS: Final = frozenset(
 class Receiving:
     """Messages on their way into the observer."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: RaimsState) -> None:
         self._state = state
         self.pieces = Pieces(state.links)
 
@@ -66,7 +66,7 @@ class Receiving:
 
     def _data(self, event: Event, mark: Mark, *, waited: bool, sqn: int | None = None) -> None:
         observer = self._state.observer
-        message = Message.of(event)
+        message = MessageRun.of(event)
         if message is None:
             self._state.links.could_not_read(event)
             return
@@ -144,9 +144,9 @@ class Receiving:
         return bool(found) and found[0] > observer.stated
 
     def _decide(
-        self, message: Message, peer: Peer, mark: Mark, last: Mark, stream: Stream,
+        self, message: MessageRun, peer: Peer, mark: Mark, last: Mark, stream: RaimsStream,
         *, known: bool,
-    ) -> list[Verdict]:  # fmt: skip
+    ) -> list[Ruling]:  # fmt: skip
         observer, event = self._state.observer, message.event
         if not observer.window.subscriptions.routed(message.subject):
             peer.unrouted = peer.unrouted or mark
@@ -172,7 +172,7 @@ class Receiving:
                 stream.unwanted += count
             elif verdict.status is Status.REPEAT:
                 peer.repeat.add(count, last.at_ns)
-                stream.repeats.append(Repeat(verdict, mark, known))
+                stream.repeats.append(RepeatedMessage(verdict, mark, known))
             else:
                 stream.deliver(verdict.seqno, verdict.stop)
             if verdict.counted:
@@ -180,8 +180,8 @@ class Receiving:
         return verdicts
 
     def _judge(
-        self, message: Message, stream: Stream, verdicts: list[Verdict], missing: Missing | None,
-        mark: Mark, before: Mark | None, *, known: bool,
+        self, message: MessageRun, stream: RaimsStream, verdicts: list[Ruling],
+        missing: Missing | None, mark: Mark, before: Mark | None, *, known: bool,
     ) -> None:  # fmt: skip
         """Beside the daemon's verdict, the truth."""
         state, verdict = self._state, verdicts[0]
@@ -215,7 +215,14 @@ class Receiving:
             )
 
     def _glsno(
-        self, message: Message, peer: Peer, stream: Stream, mark: Mark, last: Mark, *, known: bool
+        self,
+        message: MessageRun,
+        peer: Peer,
+        stream: RaimsStream,
+        mark: Mark,
+        last: Mark,
+        *,
+        known: bool,
     ) -> None:
         observer, event = self._state.observer, message.event
         subject = str(event.destination)
@@ -226,7 +233,7 @@ class Receiving:
         for verdict in observer.window.glsno(message.source, path, message.seqno, message.stop):
             if verdict.status is Status.REPEAT:
                 peer.repeat.add(verdict.stop - verdict.seqno, last.at_ns)
-                stream.repeats.append(Repeat(verdict, mark, known))
+                stream.repeats.append(RepeatedMessage(verdict, mark, known))
             else:
                 stream.deliver(verdict.seqno, verdict.stop)
                 stream.subject_delivered(subject, verdict.stop - verdict.seqno)

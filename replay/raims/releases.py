@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Final
 
 
-class Release(IntEnum):
+class RaimsRelease(IntEnum):
     """In order."""
 
     BEFORE_2022_08_03 = 0
@@ -23,11 +23,11 @@ class Release(IntEnum):
         return self.name.lower().replace("_", "-")
 
 
-CURRENT: Final = Release.CURRENT
+CURRENT: Final = RaimsRelease.CURRENT
 #: What is below has the rules of before that month.
-AUGUST_2022: Final = Release.BEFORE_2023_10_25
-OCTOBER_2023: Final = Release.BEFORE_2024_04_01
-APRIL_2024: Final = Release.BEFORE_2024_12_22
-DECEMBER_2024: Final = Release.CURRENT
+AUGUST_2022: Final = RaimsRelease.BEFORE_2023_10_25
+OCTOBER_2023: Final = RaimsRelease.BEFORE_2024_04_01
+APRIL_2024: Final = RaimsRelease.BEFORE_2024_12_22
+DECEMBER_2024: Final = RaimsRelease.CURRENT
 
-WORDS: Final = {release.word: release for release in Release}
+WORDS: Final = {release.word: release for release in RaimsRelease}

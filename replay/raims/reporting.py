@@ -13,7 +13,7 @@ from seqaudit.replay.raims.clocks import off
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW
 from seqaudit.replay.raims.observer import Observer
-from seqaudit.replay.raims.streams import Stream
+from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.truth import Loss
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import Mark
@@ -116,16 +116,16 @@ class RaimsReporter(Reporter[Subject]):
             return Certainty.UNDECIDABLE, _NOT_CAPTURED
         return loss.missing.certainty, loss.missing.reason
 
-    def told(self, stream: Stream, seqno: int) -> bool:
+    def told(self, stream: RaimsStream, seqno: int) -> bool:
         """Has the observer itself told the publisher of a loss before this number?"""
         return (stream.publisher, stream.subject, seqno) in self._told
 
-    def seemed_dropped(self, stream: Stream) -> bool:
+    def seemed_dropped(self, stream: RaimsStream) -> bool:
         """Was its publisher taken for dropped, and was not?"""
         peer = self.observer.peers.get(stream.publisher)
         return peer is not None and peer.doubted
 
-    def doubt(self, stream: Stream, observer: Observer) -> str | None:
+    def doubt(self, stream: RaimsStream, observer: Observer) -> str | None:
         """Why nobody can tell what of a stream the observer got; null: it can be told."""
         if stream.ignored and self.seemed_dropped(stream):
             return SEEMED_SILENT
@@ -151,7 +151,7 @@ class RaimsReporter(Reporter[Subject]):
                 return f"{_NOT_CAPTURED}: {gap.missing.reason}"
         return None
 
-    def of_window(self, stream: Stream) -> Claim:
+    def of_window(self, stream: RaimsStream) -> Claim:
         """A claim that rests on when tables of the subscription window rotate."""
         peer = self.observer.peers.get(stream.publisher)
         if peer is not None and peer.learned is not None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
-from seqaudit.replay.raims.blocks import UNIT, Blocks, subject_hash
+from seqaudit.replay.raims.blocks import UNIT, SubjectBlocks, subject_hash
 from seqaudit.replay.sequence.fills import Fill
 
 #: Entry overheads beside the subject: of the code (rounded up to 8) and of the document.
@@ -75,7 +75,7 @@ class _Table(Generic[E]):
     """Entries; memory also of those that have moved on, which a table keeps until it is dropped."""
 
     entries: dict[str, E] = field(default_factory=dict)
-    blocks: Blocks = field(default_factory=Blocks)
+    blocks: SubjectBlocks = field(default_factory=SubjectBlocks)
     document_bytes: int = 0
     count: int = 0
 

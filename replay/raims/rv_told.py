@@ -42,7 +42,7 @@ NO_BEGIN: Final = "the client's subscriptions began before the capture"
 
 
 @dataclass(slots=True)
-class _Client:
+class _CapturedClient:
     capture: int
     row: Row
     advisories: list[Row] = field(default_factory=list)
@@ -86,7 +86,7 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[PlacedFinding], list[Ju
     Args:
         rows: (capture, detail) of TABLE rows of raims, frames still of the job.
     """
-    clients: dict[tuple[int, str], _Client] = {}
+    clients: dict[tuple[int, str], _CapturedClient] = {}
     told: dict[tuple[int, str], list[Row]] = {}
     daemons: list[_Daemon] = []
     events: dict[tuple[int, object], list[LossEvent]] = {}
@@ -95,7 +95,7 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[PlacedFinding], list[Ju
     for capture, row in rows:
         captures.add(capture)
         if row["table"] == "rv_clients":
-            clients[capture, f"{row['client']}>{row['daemon']}"] = _Client(capture, row)
+            clients[capture, f"{row['client']}>{row['daemon']}"] = _CapturedClient(capture, row)
         elif row["table"] == "rv_advisories":
             told.setdefault((capture, f"{row['client']}>{row['daemon']}"), []).append(row)
         elif row["table"] == "windows":
@@ -141,7 +141,7 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[PlacedFinding], list[Ju
     return found[:MAX_FINDINGS], judged
 
 
-def _serves(daemon: _Daemon, client: _Client) -> bool:
+def _serves(daemon: _Daemon, client: _CapturedClient) -> bool:
     """Is it the client's daemon, in a start that overlaps with the connection?"""
     return (
         client.row["address"] is not None
@@ -155,7 +155,7 @@ def _judged(rule: str, capture: int, why: str | None) -> JudgedRow:
     return {"rule": rule, "capture": capture, "conversation": SYSTEM, "why": why}
 
 
-def _unthrottled(client: _Client) -> Iterator[Finding]:
+def _unthrottled(client: _CapturedClient) -> Iterator[Finding]:
     inbound = [row for row in client.advisories if row["subject"] == INBOUND]
     for before, after in pairwise(inbound):
         apart = after["at_ns"] - before["at_ns"]
@@ -171,7 +171,7 @@ def _unthrottled(client: _Client) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _compared(daemon: _Daemon, clients: list[_Client]) -> Iterator[PlacedFinding]:
+def _compared(daemon: _Daemon, clients: list[_CapturedClient]) -> Iterator[PlacedFinding]:
     """What each client must have been told, beside what it was told."""
     replayed = Advisories(lambda event: [c.key for c in clients if c.gets(event)])
     for event in daemon.events:
@@ -232,7 +232,7 @@ def _compared(daemon: _Daemon, clients: list[_Client]) -> Iterator[PlacedFinding
             yield finding.seen_at(daemon.capture if missing else client.capture)
 
 
-def _outbound_missing(daemon: _Daemon, client: _Client) -> Iterator[Finding]:
+def _outbound_missing(daemon: _Daemon, client: _CapturedClient) -> Iterator[Finding]:
     """raims-11.5: what a client that publishes must have been told while it was connected."""
     for row in daemon.outbound:
         at, due = row["at_ns"], row["at_ns"] + INTERVAL_NS + LATE_NS

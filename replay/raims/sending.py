@@ -7,11 +7,11 @@ from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.clocks import SKEW_NS, ahead_of, spread
 from seqaudit.replay.raims.link_table import link_of
-from seqaudit.replay.raims.message import Message
+from seqaudit.replay.raims.message import MessageRun
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.seqno import base_of, key
-from seqaudit.replay.raims.state import State, stream_of
-from seqaudit.replay.raims.streams import Stream
+from seqaudit.replay.raims.state import RaimsState, stream_of
+from seqaudit.replay.raims.streams import RaimsStream
 
 #: Words that go only to a daemon that is authenticated; an ADJ_REQ comes before (tcp-partition-1).
 TO_PEERS: Final = frozenset({"PING", "PONG", "LOSS"})
@@ -28,9 +28,9 @@ class Sending:
         streams: what it published.
     """
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: RaimsState) -> None:
         self._state = state
-        self.streams: dict[tuple[str, str], Stream] = {}
+        self.streams: dict[tuple[str, str], RaimsStream] = {}
 
     def sent(self, event: Event) -> None:
         """One message of the observer, in any of its starts."""
@@ -70,7 +70,7 @@ class Sending:
             self._state.note(event, detail)
 
     def _publish(self, event: Event, observer: Observer) -> None:
-        message = Message.of(event)
+        message = MessageRun.of(event)
         if message is None or self._copy_of_own(message):
             return
         stream = stream_of(self.streams, message)
@@ -92,7 +92,7 @@ class Sending:
         elif isinstance(told, int):
             observer.earlier_changes = told
 
-    def _copy_of_own(self, message: Message) -> bool:
+    def _copy_of_own(self, message: MessageRun) -> bool:
         """RDATA of one's own, or the same message on another link."""
         event = message.event
         stream = self.streams.get((message.source, message.subject))

@@ -14,7 +14,7 @@ from seqaudit.replay.raims.rotation import (
     SUBSCRIBER_DOCUMENT,
     RotationSettings,
 )
-from seqaudit.replay.raims.streams import Stream
+from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.subscriber import SubscriptionWindow
 
 #: The observer's timer ticks so often in a heartbeat interval (raims.md 8).
@@ -65,7 +65,7 @@ class Settings:
         rotation = self.rotation(publisher=False)
         return SubscriptionWindow(rotation, start_ns, document=self.document, release=self.release)
 
-    def room(self, stream: Stream) -> int:
+    def room(self, stream: RaimsStream) -> int:
         """Messages of a stream in one PGM packet at most."""
         size = max(stream.smallest or 54, 54)
         mtu: int = self.pgm.value("mtu")

@@ -4,24 +4,24 @@ from collections.abc import Mapping
 from typing import Final
 
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.raims.clocks import SKEW_NS, Clocks
+from seqaudit.replay.raims.clocks import SKEW_NS, DaemonClocks
 from seqaudit.replay.raims.convergence import Convergence
 from seqaudit.replay.raims.fast_path import SteadyStreams
 from seqaudit.replay.raims.link_table import LinkTable, link_of
-from seqaudit.replay.raims.members import Members
-from seqaudit.replay.raims.message import Message
+from seqaudit.replay.raims.members import Daemons
+from seqaudit.replay.raims.message import MessageRun
 from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.observer import STARTED_NS, Observer
-from seqaudit.replay.raims.publisher import PublisherWindow, Why
+from seqaudit.replay.raims.publisher import BeganBy, PublisherWindow
 from seqaudit.replay.raims.releases import APRIL_2024, AUGUST_2022
 from seqaudit.replay.raims.seqno import base_of
 from seqaudit.replay.raims.settings import Settings
-from seqaudit.replay.raims.streams import MAX_NOTES, Odd, Stream
+from seqaudit.replay.raims.streams import MAX_NOTES, Odd, RaimsStream
 
 MAX_NOTICES: Final = 10_000
 
 
-class State:
+class RaimsState:
     """One conversation as far as it was captured.
 
     Attributes:
@@ -42,11 +42,11 @@ class State:
         self.notices: list[Notice] = []
         self.more_notices = 0
         self.own_skew: list[int] = []
-        self.clocks = Clocks()
+        self.clocks = DaemonClocks()
         self.steady = SteadyStreams(
             self.links.pgm, self.publishers, self.convergence, self.own_skew, self.clocks
         )
-        self.members = Members(settings, address, self.steady.forget)
+        self.members = Daemons(settings, address, self.steady.forget)
         self.last_ns = 0
         self.silence: tuple[int, int] | None = None
 
@@ -71,7 +71,7 @@ class State:
         else:
             self.more_notices += 1
 
-    def published(self, message: Message, stream: Stream) -> None:
+    def published(self, message: MessageRun, stream: RaimsStream) -> None:
         """A message in the publisher window of whoever sent it (raims-8.1 to raims-8.7)."""
         event = message.event
         if event.wire_kind != "DATA":
@@ -95,16 +95,16 @@ class State:
             message.subject, message.seqno, message.stop, event.conn_id, stamp,
             self.convergence.at_ns,
         )  # fmt: skip
-        if why in (Why.UNEXPLAINED, Why.OVERDUE):
-            by_age = why is Why.OVERDUE or event.conn_id is not None
+        if why in (BeganBy.UNEXPLAINED, BeganBy.OVERDUE):
+            by_age = why is BeganBy.OVERDUE or event.conn_id is not None
             stream.unexplained[why, by_age] += 1
             if len(stream.odd) < MAX_NOTES:
                 stream.odd.append(Odd(why, message.seqno, event.first_mark(), by_age))
         if base_of(message.seqno) == 1:
             forgotten = window.rotation.forgotten.get(message.subject)
-            stream.began(message, why, forgotten if why is Why.ROTATED else None)
+            stream.began(message, why, forgotten if why is BeganBy.ROTATED else None)
 
-    def passed(self, event: Event, stream: Stream, own: str | None) -> None:
+    def passed(self, event: Event, stream: RaimsStream, own: str | None) -> None:
         """A message for all on a PGM segment."""
         if (
             link_of(event).startswith("pgm:")
@@ -114,10 +114,10 @@ class State:
             self.convergence.passed(stream, event, own)
 
 
-def stream_of(table: dict[tuple[str, str], Stream], message: Message) -> Stream:
+def stream_of(table: dict[tuple[str, str], RaimsStream], message: MessageRun) -> RaimsStream:
     """The stream of a message, made when its first one is seen."""
     at = message.source, message.subject
     stream = table.get(at)
     if stream is None:
-        stream = table[at] = Stream(*at, glsno=message.is_glsno)
+        stream = table[at] = RaimsStream(*at, glsno=message.is_glsno)
     return stream

@@ -9,14 +9,16 @@ from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.report_rows import RaimsStreamRow
 from seqaudit.replay.raims.reporting import NO_OBSERVER, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
-from seqaudit.replay.raims.streams import Stream
+from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.truth import BY_NOTICE
 from seqaudit.replay.sequence.ranges import inclusive
 
 _HAD: Final = "messages that the daemon had, by its own notice, are not in this capture"
 
 
-def summary(report: RaimsReporter, stream: Stream, observer: Observer | None) -> RaimsStreamRow:
+def summary(
+    report: RaimsReporter, stream: RaimsStream, observer: Observer | None
+) -> RaimsStreamRow:
     """One stream; of what the observer sent, where it is null."""
     receiving = observer is not None and report.known
     truth = stream.truth
@@ -90,7 +92,7 @@ def summary(report: RaimsReporter, stream: Stream, observer: Observer | None) ->
     }
 
 
-def _remembered(report: RaimsReporter, stream: Stream) -> tuple[bool | None, int | None]:
+def _remembered(report: RaimsReporter, stream: RaimsStream) -> tuple[bool | None, int | None]:
     """Does its publisher still know the subject, and when did it forget it; null where its window
     is not replayed."""
     window = report.engine.publishers.get(stream.publisher)
@@ -101,7 +103,7 @@ def _remembered(report: RaimsReporter, stream: Stream) -> tuple[bool | None, int
     return known, forgotten
 
 
-def bounds(stream: Stream) -> tuple[int, int | None]:
+def bounds(stream: RaimsStream) -> tuple[int, int | None]:
     """The least and the most of a stream that was lost, as far as it can be told."""
     if not stream.glsno:
         return stream.truth.lower, stream.truth.upper
@@ -109,7 +111,7 @@ def bounds(stream: Stream) -> tuple[int, int | None]:
     return lost, lost
 
 
-def _lost_by_subject(stream: Stream) -> dict[str, list[int]]:
+def _lost_by_subject(stream: RaimsStream) -> dict[str, list[int]]:
     """Missing GLSNO numbers are of any subject: from none to all, until another capture tells."""
     if not stream.glsno:
         return {}
@@ -117,14 +119,14 @@ def _lost_by_subject(stream: Stream) -> dict[str, list[int]]:
     return {subject: [0, missing] for subject in sorted(stream.came)}
 
 
-def _last(stream: Stream) -> int | None:
+def _last(stream: RaimsStream) -> int | None:
     if not stream.seen:
         return stream.first_seqno
     high = stream.seen.stop() - 1
     return high - (1 << 64) if high >= 1 << 63 else high
 
 
-def _told(stream: Stream, seqno: int | None) -> str | None:
+def _told(stream: RaimsStream, seqno: int | None) -> str | None:
     if seqno is None:
         return None
     return f"#{seqno}" if stream.glsno else shown(seqno)

@@ -6,11 +6,11 @@ from typing import Any, Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.raims.links import Missing
-from seqaudit.replay.raims.message import Message
-from seqaudit.replay.raims.publisher import Why
+from seqaudit.replay.raims.message import MessageRun
+from seqaudit.replay.raims.publisher import BeganBy
 from seqaudit.replay.raims.report_rows import TimeFrame
 from seqaudit.replay.raims.seqno import BASE_BITS, base_of, frame_of, key
-from seqaudit.replay.raims.subscriber import Verdict
+from seqaudit.replay.raims.subscriber import Ruling
 from seqaudit.replay.raims.truth import Loss, Truth
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import RangeSet
@@ -20,7 +20,7 @@ MAX_FRAMES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReportedVerdict:
     """A verdict worth telling, and what really was lost there.
 
     Attributes:
@@ -29,7 +29,7 @@ class Step:
             back; else what came may be an original, captured late.
     """
 
-    verdict: Verdict
+    verdict: Ruling
     loss: Loss | None
     mark: Mark
     copy: bool
@@ -37,14 +37,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class RepeatedMessage:
     """A message that came again.
 
     Attributes:
         known: it was captured before as well.
     """
 
-    verdict: Verdict
+    verdict: Ruling
     mark: Mark
     known: bool
 
@@ -72,7 +72,7 @@ class Begin:
     seqno: int
     chain: int | None
     time_ns: int | None
-    why: Why
+    why: BeganBy
     mark: Mark
     forgotten_ns: int | None = None
 
@@ -84,13 +84,13 @@ class Odd(NamedTuple):
         by_age: its own numbers and time contradict pub_window_time, whatever else was captured.
     """
 
-    why: Why
+    why: BeganBy
     seqno: int
     mark: Mark
     by_age: bool
 
 
-class Stream:
+class RaimsStream:
     """Everything noticed about one stream."""
 
     def __init__(self, publisher: str, subject: str, *, glsno: bool) -> None:
@@ -113,16 +113,16 @@ class Stream:
         self.delivered: list[list[int]] = []  # half-open, in delivery order
         self.by_subject: Counter[str] = Counter()  # delivered, of GLSNO streams
         self.came: dict[str, RangeSet] = {}  # numbers that came by subject, of GLSNO streams
-        self.repeats: list[Repeat] = []
+        self.repeats: list[RepeatedMessage] = []
         self.rows: Counter[str] = Counter()
-        self.steps: list[Step] = []
+        self.steps: list[ReportedVerdict] = []
         self._set_back = False  # by the last step
         self.false_loss = 0
         self.counted = 0
         self.truth = Truth()
         self.begins: list[Begin] = []
         self.chains: dict[int, int] = {}  # frame -> chain
-        self.unexplained: Counter[tuple[Why, bool]] = Counter()  # by ``Odd.why`` and ``by_age``
+        self.unexplained: Counter[tuple[BeganBy, bool]] = Counter()  # by ``Odd.why`` and ``by_age``
         self.odd: list[Odd] = []  # the first of them
         self.link = ""
         self.last_sqn: int | None = None
@@ -131,14 +131,14 @@ class Stream:
         self.network_duplicates = 0
         self.gaps: list[NumberGap] = []  # of GLSNO numbers
 
-    def skipped(self, message: Message, missing: Missing, mark: Mark) -> None:
+    def skipped(self, message: MessageRun, missing: Missing, mark: Mark) -> None:
         """Numbers of a GLSNO stream are missing before a message."""
         last = self.seen.stop() - 1
         if key(message.seqno) > last and len(self.gaps) < MAX_NOTES:
             gap = NumberGap(last + 1, key(message.seqno), missing, mark, self.last)
             self.gaps.append(gap)
 
-    def sees(self, message: Message, mark: Mark, last: Mark) -> bool:
+    def sees(self, message: MessageRun, mark: Mark, last: Mark) -> bool:
         """Messages that came once on their link; were any of them new?"""
         event, seqno = message.event, message.seqno
         self.arrivals += event.count
@@ -172,7 +172,7 @@ class Stream:
         self.copies += event.count - new
         return new > 0
 
-    def goes_on(self, row: Any, why: Why) -> None:
+    def goes_on(self, row: Any, why: BeganBy) -> None:
         """Messages that came once, in order: the next ones, or the first of a chained frame.
 
         Args:
@@ -193,7 +193,7 @@ class Stream:
                 mark = Mark(row[1], row[4])
                 self.begins.append(Begin(seqno, chain, row[17], why, mark))
 
-    def begins_again(self, message: Message, mark: Mark) -> None:
+    def begins_again(self, message: MessageRun, mark: Mark) -> None:
         """Another message with the first number of a frame: not a copy, its time differs."""
         event, seqno = message.event, message.seqno
         for begin in reversed(self.begins):
@@ -222,7 +222,7 @@ class Stream:
         """Of a GLSNO stream, whose numbers are shared by subjects."""
         self.by_subject[subject] += count
 
-    def began(self, message: Message, why: Why, forgotten_ns: int | None) -> None:
+    def began(self, message: MessageRun, why: BeganBy, forgotten_ns: int | None) -> None:
         """A time frame began."""
         event, seqno = message.event, message.seqno
         if len(self.begins) < MAX_FRAMES:
@@ -231,7 +231,7 @@ class Stream:
             )
 
     def note(
-        self, verdict: Verdict, loss: Loss | None, mark: Mark, *, copy: bool, known: bool
+        self, verdict: Ruling, loss: Loss | None, mark: Mark, *, copy: bool, known: bool
     ) -> None:
         """A step that is not NEXT.
 
@@ -244,7 +244,7 @@ class Stream:
         if verdict.counted and (copy or loss is None):
             self.false_loss += verdict.counted
         if len(self.steps) < MAX_NOTES:
-            self.steps.append(Step(verdict, loss, mark, copy, again))
+            self.steps.append(ReportedVerdict(verdict, loss, mark, copy, again))
 
     def counts_as_told(self, loss: Loss) -> int:
         """The daemon counted what it tells of a loss, and not what is missing here: by how much

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from seqaudit.replay.raims.releases import APRIL_2024, AUGUST_2022, CURRENT, Release
+from seqaudit.replay.raims.releases import APRIL_2024, AUGUST_2022, CURRENT, RaimsRelease
 from seqaudit.replay.raims.rotation import Rotation, RotationSettings
 from seqaudit.replay.raims.seqno import base_of, frame_of, frame_of_time, key, start_of
 
@@ -32,7 +32,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Ruling:
     """One decision about messages [seqno, stop) of one publisher and subject.
 
     Attributes:
@@ -142,7 +142,7 @@ def _framed(pattern: str, subject: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Succession:
     """A message beside the last one of its publisher and subject.
 
     Attributes:
@@ -181,9 +181,9 @@ class Decision:
     """
 
     row: str
-    when: Callable[[Step], bool]
+    when: Callable[[Succession], bool]
     status: Status
-    value: Callable[[Step], int] = lambda step: 0
+    value: Callable[[Succession], int] = lambda step: 0
 
 
 #: Rows 6 to 14 (raims.md 9); the first that holds decides, and the last holds always.
@@ -225,16 +225,16 @@ def decide(
     chain: int,
     table: Sequence[Decision] = DECISIONS,
     time_ns: int | None = None,
-) -> Verdict:
+) -> Ruling:
     """The verdict on one message behind ``last``; ``chain`` is 0 where it has none, literally."""
     frame, before = frame_of(seqno), frame_of(last)
-    step = Step(seqno, last, chain, time_ns, (frame > before) - (frame < before))
+    step = Succession(seqno, last, chain, time_ns, (frame > before) - (frame < before))
     decision = next(d for d in table if d.when(step))
     value = decision.value(step)
     counted = 0
     if decision.status is Status.SKIP:
         counted = 1 if value == RESTARTED else value  # an unknown number counts 1
-    return Verdict(
+    return Ruling(
         decision.row, decision.status, seqno, seqno + 1, last=last, value=value, counted=counted
     )
 
@@ -251,7 +251,7 @@ class SubscriptionWindow:
 
     def __init__(
         self, settings: RotationSettings, start_ns: int, *, document: bool = False,
-        release: Release = CURRENT,
+        release: RaimsRelease = CURRENT,
     ) -> None:  # fmt: skip
         self.subscriptions = Subscriptions()
         # raims-14.1-tables: releases before April 2024 had one older table
@@ -280,7 +280,7 @@ class SubscriptionWindow:
         time_ns: int | None,
         at_ns: int,
         skew_ns: int = 0,
-    ) -> list[Verdict]:
+    ) -> list[Ruling]:
         """Messages [seqno, stop), the first of which may carry a chain; most often one verdict."""
         verdicts = self._decide(subject, publisher, seqno, stop, chain, time_ns, at_ns, skew_ns)
         for verdict in verdicts:
@@ -311,18 +311,18 @@ class SubscriptionWindow:
                 return None
         return entry
 
-    def glsno(self, publisher: str, path: int, seqno: int, stop: int) -> list[Verdict]:
+    def glsno(self, publisher: str, path: int, seqno: int, stop: int) -> list[Ruling]:
         """Messages with numbers per publisher and path (raims-9.G)."""
         last = self._glsno.get((publisher, path), 0)
-        verdicts: list[Verdict] = []
+        verdicts: list[Ruling] = []
         if seqno <= last:
             verdicts.append(
-                Verdict("raims-9.G", Status.REPEAT, seqno, min(stop, last + 1), last=last)
+                Ruling("raims-9.G", Status.REPEAT, seqno, min(stop, last + 1), last=last)
             )
         if stop - 1 > last:
             self._glsno[publisher, path] = stop - 1
             first = max(seqno, last + 1)
-            verdicts.append(Verdict("raims-9.G", Status.NEXT, first, stop, last=last))
+            verdicts.append(Ruling("raims-9.G", Status.NEXT, first, stop, last=last))
         for verdict in verdicts:
             self.counts[verdict.row] += verdict.stop - verdict.seqno
         return verdicts
@@ -340,7 +340,7 @@ class SubscriptionWindow:
         time_ns: int | None,
         at_ns: int,
         skew_ns: int,
-    ) -> list[Verdict]:
+    ) -> list[Ruling]:
         self.rotation.advance(at_ns)
         if self._checks_age and time_ns:
             # raims-9.0; the frame's own start stands in for a time outside its frame (raims.md 7.1)
@@ -348,14 +348,14 @@ class SubscriptionWindow:
             if frame_of_time(time_ns) != frame_of(seqno):
                 stamp = frame_of(seqno) << 33
             if stamp + skew_ns < self.trailing_ns:
-                return [Verdict("raims-9.0", Status.REPEAT, seqno, stop)]
+                return [Ruling("raims-9.0", Status.REPEAT, seqno, stop)]
         entry = self.rotation.find(subject, at_ns)
         found = self.subscriptions.matching(subject)
         document = self._document
         if entry is None:
             if not found:
                 row = "raims-D6" if document else "raims-9.1"
-                return [Verdict(row, Status.NOT_SUBSCRIBED, seqno, stop)]
+                return [Ruling(row, Status.NOT_SUBSCRIBED, seqno, stop)]
             entry = Entry(found[0], self.subscriptions.changes)
             self.rotation.add(subject, entry, at_ns)
             row = "raims-D2" if document else "raims-9.2"
@@ -365,7 +365,7 @@ class SubscriptionWindow:
             if not found:
                 self.rotation.remove(subject)
                 row = "raims-D6" if document else "raims-9.3"
-                return [Verdict(row, Status.NOT_SUBSCRIBED, seqno, stop)]
+                return [Ruling(row, Status.NOT_SUBSCRIBED, seqno, stop)]
             if entry.start not in found:
                 entry.start = found[0]
                 if self._publishers_kept and publisher in entry.last:
@@ -383,43 +383,43 @@ class SubscriptionWindow:
             return _whole(first, stop)
         # a copy of a run: what L covers is repeated, what lies behind follows
         covered = min(stop, last + 1) if key(stop) > key(last) + 1 else stop
-        verdicts = [Verdict(first.row, Status.REPEAT, seqno, covered, last=last)]
+        verdicts = [Ruling(first.row, Status.REPEAT, seqno, covered, last=last)]
         if covered < stop:
             entry.last[publisher] = stop - 1
             row = "raims-D4" if document else "raims-9.6"
-            verdicts.append(Verdict(row, Status.NEXT, covered, stop, last=last))
+            verdicts.append(Ruling(row, Status.NEXT, covered, stop, last=last))
         return verdicts
 
-    def _restarted(self, publisher: str, entry: Entry, seqno: int, stop: int) -> list[Verdict]:
+    def _restarted(self, publisher: str, entry: Entry, seqno: int, stop: int) -> list[Ruling]:
         """raims-14.1-4: a subscription began again, and its publishers are known still."""
         last = entry.last[publisher]
         if frame_of(seqno) == frame_of(last) and key(seqno) <= key(last):
-            return [Verdict("raims-9.8", Status.REPEAT, seqno, stop, last=last)]
+            return [Ruling("raims-9.8", Status.REPEAT, seqno, stop, last=last)]
         entry.last[publisher] = max(stop - 1, seqno)
-        cycled = Verdict(
+        cycled = Ruling(
             "raims-14.1-4", Status.CYCLE, seqno, min(seqno + 1, stop), last=last, value=CYCLED
         )
         return _whole(cycled, stop)
 
     def _first(
         self, row: str, subject: str, publisher: str, entry: Entry, seqno: int, stop: int
-    ) -> list[Verdict]:
+    ) -> list[Ruling]:
         self.shared += len(entry.last) == 1 and publisher not in entry.last
         entry.last[publisher] = max(stop - 1, seqno)
         known = self._ever.get((subject, publisher)) == entry.start
         self._ever[subject, publisher] = entry.start
-        first = Verdict(
+        first = Ruling(
             row, Status.FIRST, seqno, min(seqno + 1, stop), value=START,
             rotated=known and row == "raims-9.2",
         )  # fmt: skip
         return _whole(first, stop)
 
 
-def _whole(first: Verdict, stop: int) -> list[Verdict]:
+def _whole(first: Ruling, stop: int) -> list[Ruling]:
     """The first message's verdict, and NEXT for those that follow it in the run."""
     if first.status is Status.NEXT:
-        return [Verdict(first.row, first.status, first.seqno, stop, last=first.last)]
+        return [Ruling(first.row, first.status, first.seqno, stop, last=first.last)]
     if stop <= first.stop:
         return [first]
     row = "raims-D4" if first.row.startswith("raims-D") else "raims-9.6"
-    return [first, Verdict(row, Status.NEXT, first.stop, stop, last=first.seqno)]
+    return [first, Ruling(row, Status.NEXT, first.stop, stop, last=first.seqno)]

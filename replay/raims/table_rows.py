@@ -11,8 +11,8 @@ from seqaudit.replay.raims.link_table import INBOX
 from seqaudit.replay.raims.links import InboxLink
 from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.observer import Observer
-from seqaudit.replay.raims.peers import Counted, Peer
-from seqaudit.replay.raims.publisher import Why
+from seqaudit.replay.raims.peers import LossCounter, Peer
+from seqaudit.replay.raims.publisher import BeganBy
 from seqaudit.replay.raims.report_rows import (
     AdvisoryRow,
     ConvergenceRow,
@@ -189,10 +189,10 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
             upper += most
     told = "lost" not in unknown
 
-    def count(name: str, counter: Counted) -> int | None:
+    def count(name: str, counter: LossCounter) -> int | None:
         return None if name in unknown else counter.count
 
-    def grew(name: str, counter: Counted) -> int | None:
+    def grew(name: str, counter: LossCounter) -> int | None:
         return None if name in unknown else counter.at_ns
 
     return {
@@ -243,7 +243,7 @@ def _windows(report: RaimsReporter, observer: Observer, number: int) -> Row:
     if window is not None:
         row |= _memory("pub", window.rotation)
         row["frames_began"] = {  # a frame that goes on did not begin
-            str(why): n for why, n in sorted(window.why.items()) if why is not Why.CONTINUED
+            str(why): n for why, n in sorted(window.why.items()) if why is not BeganBy.CONTINUED
         }
     return row
 

@@ -41,7 +41,7 @@ INSIDE: Final = -2
 LaneKey = tuple[Hashable, ...]
 
 
-class Row(NamedTuple):
+class NumberRun(NamedTuple):
     """Numbers [first, stop), captured once each, in this order, from ``frame`` to ``last_frame``
     and ``from_ns`` to ``to_ns``; ``frame`` is below zero where nobody knows that of the first.
     The IP ids are of the first and the last datagram; -1: not known, INSIDE: the moment is
@@ -62,7 +62,7 @@ class Row(NamedTuple):
             return self.frame, self.from_ns
         return (self.last_frame, self.to_ns) if number == self.stop - 1 else None
 
-    def narrowed(self, first: int, stop: int) -> "Row":
+    def narrowed(self, first: int, stop: int) -> "NumberRun":
         """[first, stop) of it; only of a run's first and its last message the moment is known."""
         from_ns, to_ns, from_id, to_id = self.from_ns, self.to_ns, self.from_id, self.to_id
         if first > self.first:
@@ -75,9 +75,9 @@ class Row(NamedTuple):
                 to_ns, to_id = self.from_ns, self.from_id
             else:
                 to_id = INSIDE
-        return Row(first, stop, self.frame, self.last_frame, from_ns, to_ns, from_id, to_id)
+        return NumberRun(first, stop, self.frame, self.last_frame, from_ns, to_ns, from_id, to_id)
 
-    def since(self, first: int) -> "Row | None":
+    def since(self, first: int) -> "NumberRun | None":
         """What of it is from a number on; null: nothing."""
         if first >= self.stop:
             return None
@@ -87,7 +87,7 @@ class Row(NamedTuple):
             return self._replace(first=first, frame=self.last_frame, from_ns=self.to_ns)
         return self._replace(first=first, frame=-1)
 
-    def moved(self, by: int) -> "Row":
+    def moved(self, by: int) -> "NumberRun":
         """With numbers so much higher."""
         return self._replace(first=self.first + by, stop=self.stop + by)
 
@@ -99,7 +99,7 @@ class Row(NamedTuple):
         )
 
 
-WIDTH: Final = len(Row._fields)
+WIDTH: Final = len(NumberRun._fields)
 
 
 class Passages:
@@ -114,7 +114,7 @@ class Passages:
         self._rows = 0
         self.full = False
 
-    def saw(self, lane: LaneKey, row: Row) -> None:
+    def saw(self, lane: LaneKey, row: NumberRun) -> None:
         """Copies of numbers were captured."""
         if self._rows >= MAX_ROWS:
             self.full = True
@@ -122,27 +122,27 @@ class Passages:
         self._rows += 1
         self._lanes.setdefault(lane, array("q")).extend(row)
 
-    def rows(self, lane: LaneKey) -> list[Row]:
+    def rows(self, lane: LaneKey) -> list[NumberRun]:
         """Everything of a lane, by number."""
         return sorted(self._captured(lane))
 
-    def firsts(self, lane: LaneKey) -> Iterator[Row]:
+    def firsts(self, lane: LaneKey) -> Iterator[NumberRun]:
         """What of a lane had not been captured before, in the order of the capture."""
         seen = RangeSet()
         for row in self._captured(lane):
             for part in seen.add(row.first, row.stop):
                 yield row.narrowed(*part)
 
-    def again(self, lane: LaneKey) -> Iterator[Row]:
+    def again(self, lane: LaneKey) -> Iterator[NumberRun]:
         """What of a lane had been captured before, in the order of the capture."""
         seen = RangeSet()
         for row in self._captured(lane):
             for part in RangeSet(seen.add(row.first, row.stop)).missing(row.first, row.stop):
                 yield row.narrowed(*part)
 
-    def _captured(self, lane: LaneKey) -> Iterator[Row]:
+    def _captured(self, lane: LaneKey) -> Iterator[NumberRun]:
         values = iter(self._lanes.get(lane, ()))
-        return (Row(*row) for row in zip(*[values] * WIDTH, strict=True))
+        return (NumberRun(*row) for row in zip(*[values] * WIDTH, strict=True))
 
     def lanes(self) -> Iterator[LaneKey]:
         """All lanes of which anything was captured."""
@@ -175,7 +175,7 @@ class Lack:
         """Those that the other capture certainly went on for."""
         return self.missing - self.outside
 
-    def add(self, part: tuple[int, int], count: int, had: list[Row], other: "Other") -> None:
+    def add(self, part: tuple[int, int], count: int, had: list[NumberRun], other: "Other") -> None:
         """Copies of a stretch of numbers that all have the same rows."""
         times = [row.times(*part) for row in had]
         begin, end = min(at for at, _ in times), max(at for _, at in times)
@@ -193,7 +193,7 @@ class Lack:
         self,
         part: tuple[int, int],
         count: int,
-        had: list[Row],
+        had: list[NumberRun],
         span: tuple[int, int],
         other: "Other",
     ) -> None:
@@ -206,7 +206,7 @@ class Lack:
             self.to_ns = max(self.to_ns, end) if known else end
             self.outside += count
 
-    def _note(self, part: tuple[int, int], count: int, had: list[Row]) -> None:
+    def _note(self, part: tuple[int, int], count: int, had: list[NumberRun]) -> None:
         self.missing += count
         self.numbers.add(*part)
         marks = {mark for row in had if (mark := row.mark(part[0])) is not None}
@@ -242,8 +242,8 @@ class Passed:
 
     def add(
         self,
-        sent: list[Row],
-        came: list[Row],
+        sent: list[NumberRun],
+        came: list[NumberRun],
         clocks: Clocks,
         at_sender: tuple[int, int],
         at_receiver: tuple[int | None, int],
@@ -282,14 +282,14 @@ class Passed:
                 self.unsent.add((first, stop), count, got, here)
 
 
-def grows(rows: list[Row]) -> bool:
+def grows(rows: list[NumberRun]) -> bool:
     """Whether numbers were captured in their order, each once; rows are by number."""
     return all(
         one.stop <= other.first and one.to_ns <= other.from_ns for one, other in pairwise(rows)
     )
 
 
-def _between(first: int, stop: int, came: list[Row]) -> tuple[int, int] | None:
+def _between(first: int, stop: int, came: list[NumberRun]) -> tuple[int, int] | None:
     """Since when, and until when, growing numbers would have come, as those around them did."""
     place = bisect_left(came, first, key=lambda row: row.first)
     if not 0 < place < len(came) or came[place].first < stop:
@@ -297,15 +297,19 @@ def _between(first: int, stop: int, came: list[Row]) -> tuple[int, int] | None:
     return came[place - 1].from_ns, came[place].from_ns + OVERTAKEN_NS
 
 
-def _together(sent: list[Row], came: list[Row]) -> Iterator[tuple[int, int, list[Row], list[Row]]]:
+def _together(
+    sent: list[NumberRun], came: list[NumberRun]
+) -> Iterator[tuple[int, int, list[NumberRun], list[NumberRun]]]:
     """Stretches of numbers that all have the same rows at each end, where their counts differ."""
-    points: list[tuple[int, int, int, Row]] = []  # number, what ends first, which end, its row
+    points: list[
+        tuple[int, int, int, NumberRun]
+    ] = []  # number, what ends first, which end, its row
     for end, rows in enumerate((sent, came)):
         for row in rows:
             points.append((row.first, 1, end, row))
             points.append((row.stop, 0, end, row))
     points.sort()
-    live: tuple[list[Row], list[Row]] = ([], [])
+    live: tuple[list[NumberRun], list[NumberRun]] = ([], [])
     at = points[0][0] if points else 0
     for number, begins, end, row in points:
         if number > at:

@@ -21,7 +21,7 @@ Explains = Callable[[Subscriber, Source, Miss], list[Why]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Around:
+class _AroundSource:
     """``Around`` of a subscriber and a source."""
 
     audience: "Audience"
@@ -159,7 +159,7 @@ class Audience:
                 subject,
                 self.machine(source),
                 self._grace_ns,
-                _Around(self, source, subject),
+                _AroundSource(self, source, subject),
                 history=history is not None,
                 history_max=limit,
                 retention_ns=self._retention_ns,

@@ -23,10 +23,10 @@ from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.passages import (
     OVERTAKEN_NS,
     UNDER_WAY_NS,
+    NumberRun,
     Other,
     Passages,
     Passed,
-    Row,
     grows,
 )
 from seqaudit.replay.sequence.ranges import RangeSet
@@ -76,7 +76,7 @@ class Fragmented(NamedTuple):
     number: int
 
 
-class Ends:
+class SessionEnds:
     """What one capture of a session holds.
 
     Attributes:
@@ -135,7 +135,7 @@ class Ends:
         while count:  # a run goes on at 0 behind the highest sn
             part = min(count, mask + 1 - begin)
             number = _number(code, begin)
-            self.passages.saw((way, FRAMES, str(code)), Row(number, number + part, *times))
+            self.passages.saw((way, FRAMES, str(code)), NumberRun(number, number + part, *times))
             begin, count = 0, count - part
 
     def message(self, kind: str, event: Event, source: str = "", sn: int | None = None) -> None:
@@ -150,10 +150,10 @@ class Ends:
         first, last = event.first_mark(), event.last_mark()
         times = first.frame, last.frame, first.at_ns, last.at_ns
         if sn is not None:
-            row = Row(sn, sn + event.count, *times)
+            row = NumberRun(sn, sn + event.count, *times)
         else:
             number = _number(event.conn_id or 0, event.stamp)
-            row = Row(number, number + 1, *times)
+            row = NumberRun(number, number + 1, *times)
         self.passages.saw((way, kind, source), row)
 
     def put_together(self, kind: str, event: Event, pieces: int, mask: int, sn: int | None) -> None:
@@ -191,16 +191,16 @@ class Ends:
         return way
 
 
-class Met(NamedTuple):
+class MetWay(NamedTuple):
     """A way whose sender's and whose receiver's captures are both here."""
 
     way: Way
-    at_sender: Ends
-    at_receiver: Ends
+    at_sender: SessionEnds
+    at_receiver: SessionEnds
 
 
 @dataclass(slots=True)
-class Came:
+class ArrivedOnWay:
     """What of a way came, by kind.
 
     Attributes:
@@ -212,7 +212,7 @@ class Came:
     ambiguous: set[str] = field(default_factory=set)
 
 
-class Meeting:
+class ZenohMeeting:
     """All captures of one session that were taken at an end of it.
 
     Args:
@@ -221,13 +221,13 @@ class Meeting:
 
     def __init__(self, *, grouped: bool) -> None:
         self._grouped = grouped
-        self.captures: list[Ends] = []
+        self.captures: list[SessionEnds] = []
 
-    def add(self, ends: Ends) -> None:
+    def add(self, ends: SessionEnds) -> None:
         """One capture is over."""
         self.captures.append(ends)
 
-    def met(self) -> Iterator[Met]:
+    def met(self) -> Iterator[MetWay]:
         """Every way with a capture at its sender and one at its receiver, in a stable order."""
         ordered = sorted(self.captures, key=lambda ends: ends.capture)
         for here in ordered:
@@ -239,10 +239,10 @@ class Meeting:
                         continue
                     receives = self._grouped or address(way.receiver) == there.local
                     if receives and _together(way, here, there):
-                        yield Met(way, here, there)
+                        yield MetWay(way, here, there)
 
 
-def _together(way: Way, here: Ends, there: Ends) -> bool:
+def _together(way: Way, here: SessionEnds, there: SessionEnds) -> bool:
     """Whether both were taken in one run: another one may have the same endpoints."""
     if here.first is None or here.last is None or there.first is None or there.last is None:
         return False
@@ -251,7 +251,7 @@ def _together(way: Way, here: Ends, there: Ends) -> bool:
     return here.first.at_ns <= there.last.at_ns and there.first.at_ns <= here.last.at_ns
 
 
-def clocks_of(met: Met) -> Clocks:
+def clocks_of(met: MetWay) -> Clocks:
     """The clocks of the two captures, by the frames of the two members."""
     here, there = met.at_sender, met.at_receiver
     ways = sorted(here.seen.keys() & there.seen.keys())
@@ -264,13 +264,13 @@ def clocks_of(met: Met) -> Clocks:
     return Clocks(out, back)
 
 
-def passed(met: Met, clocks: Clocks) -> Came:
+def passed(met: MetWay, clocks: Clocks) -> ArrivedOnWay:
     """What came over of everything that went this way."""
     here, there = met.at_sender, met.at_receiver
     assert here.first is not None and here.last is not None
     assert there.first is not None and there.last is not None
     spans = (here.first.at_ns, here.last.at_ns), (there.first.at_ns, there.last.at_ns)
-    came = Came()
+    came = ArrivedOnWay()
     lanes = {lane for ends in (here, there) for lane in ends.passages.lanes() if lane[0] == met.way}
     overtaken = _overtaken(here, there, met.way)
     for lane in sorted(lanes, key=str):
@@ -300,19 +300,19 @@ def passed(met: Met, clocks: Clocks) -> Came:
                 continue
             part = message.number, message.number + 1
             at = message.last
-            row = Row(*part, at.frame, at.frame, at.at_ns, at.at_ns)
+            row = NumberRun(*part, at.frame, at.frame, at.at_ns, at.at_ns)
             was_overtaken = overtaken is not None and at.at_ns < overtaken
             own.lost.add(part, 1, [row], early if was_overtaken else late)
     return came
 
 
-def _frames(ends: Ends, way: Way) -> list[Row]:
+def _frames(ends: SessionEnds, way: Way) -> list[NumberRun]:
     """All frames that one capture holds of a way."""
     lanes = [lane for lane in ends.passages.lanes() if lane[:2] == (way, FRAMES)]
     return [row for lane in sorted(lanes, key=str) for row in ends.passages.rows(lane)]
 
 
-def _overtaken(here: Ends, there: Ends, way: Way) -> int | None:
+def _overtaken(here: SessionEnds, there: SessionEnds, way: Way) -> int | None:
     """When the last that came had left, by the sender's clock; null: nothing came."""
     arrived = RangeSet((row.first, row.stop) for row in _frames(there, way))
     left = [

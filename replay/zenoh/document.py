@@ -63,7 +63,7 @@ class DocumentSettings:
 
 
 @dataclass(slots=True)
-class Asked:
+class SubscriberQueries:
     """The queries of one subscriber for one source."""
 
     queries: list[Query] = field(default_factory=list)
@@ -86,14 +86,14 @@ class DocumentWorld:
     def __init__(self, settings: DocumentSettings) -> None:
         self.settings = settings
         self._caches: dict[tuple[str, str], ReliabilityCache] = {}
-        self._asked: dict[int, Asked] = {}
+        self._asked: dict[int, SubscriberQueries] = {}
         self._subscribers: dict[int, tuple[DocumentSubscriber, str, str]] = {}
         self._shown: dict[str, RangeSet] = {}  # by replies of today's caches
         self._published: dict[tuple[str, str], RangeSet] = {}
 
-    def asked(self, subscriber: DocumentSubscriber) -> Asked:
+    def asked(self, subscriber: DocumentSubscriber) -> SubscriberQueries:
         """What a subscriber asked for."""
-        return self._asked.setdefault(id(subscriber), Asked())
+        return self._asked.setdefault(id(subscriber), SubscriberQueries())
 
     # -- what the caches get ---------------------------------------------------------------------
 
@@ -279,7 +279,13 @@ class DocumentWorld:
 
 
 def _query(
-    asked: Asked, requester: str, key: str, text: str, sort: Sort, source: str | None, mark: Mark
+    asked: SubscriberQueries,
+    requester: str,
+    key: str,
+    text: str,
+    sort: Sort,
+    source: str | None,
+    mark: Mark,
 ) -> Query:
     return Query(
         asked.count, requester, key, text, sort, source, None, None, mark, mark.at_ns, ended=mark

@@ -35,11 +35,11 @@ from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span
 from seqaudit.replay.sequence.gaps import Arrival
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh.audience import Audience
-from seqaudit.replay.zenoh.both_ends import SAMPLES, Ends, kind_of
+from seqaudit.replay.zenoh.both_ends import SAMPLES, SessionEnds, kind_of
 from seqaudit.replay.zenoh.causes import Cause, Why, answered, furthest
 from seqaudit.replay.zenoh.declarations import Declarations
 from seqaudit.replay.zenoh.document import DocumentSettings, DocumentWorld, passed_on
-from seqaudit.replay.zenoh.hops import Message, Taken
+from seqaudit.replay.zenoh.hops import AcceptedFrames, FragmentedMessage
 from seqaudit.replay.zenoh.in_document import InDocument
 from seqaudit.replay.zenoh.keys import UNRESOLVED, advanced
 from seqaudit.replay.zenoh.link import HANDSHAKE, Link, first_hop, last_hop
@@ -76,7 +76,7 @@ class ZenohEngine:
         given: Mapping[str, Given],
         vantage: Vantage,
         read: Read,
-        passing: Ends | None = None,
+        passing: SessionEnds | None = None,
     ) -> None:
         self.conversation = conversation
         self.passing = passing
@@ -172,7 +172,7 @@ class ZenohEngine:
         self.moments.cut_off(event)
         self.link.cut_at(event.frame)
 
-    def _note_turn(self, taken: Taken) -> None:
+    def _note_turn(self, taken: AcceptedFrames) -> None:
         """A frame whose sn is not newer than that before it, over TCP: bytes are not those that
         were sent, or they are of a session whose beginning is not here."""
         if self.link.transport != "tcp" or taken.accepted_from == taken.first:
@@ -180,7 +180,7 @@ class ZenohEngine:
         why = "a frame stands behind a newer one, which over TCP none does: bytes may be damaged"
         self.moments.doubt(Doubt.DAMAGED, BEGINNING, END, why)
 
-    def _note_passing(self, passing: Ends, event: Event, detail: Detail) -> None:
+    def _note_passing(self, passing: SessionEnds, event: Event, detail: Detail) -> None:
         """What is compared with the capture at the other end."""
         word = event.wire_kind
         if word in ("Frame", "Fragment"):
@@ -271,9 +271,11 @@ class ZenohEngine:
         if message is not None:
             self._reassembled(message, event)
         elif taken.accepted_from >= taken.stop and detail.get("message"):
-            self._reassembled(Message(detail["message"], mark), event, accepted=False)
+            self._reassembled(FragmentedMessage(detail["message"], mark), event, accepted=False)
 
-    def _reassembled(self, message: Message, event: Event, *, accepted: bool = True) -> None:
+    def _reassembled(
+        self, message: FragmentedMessage, event: Event, *, accepted: bool = True
+    ) -> None:
         if message.told is None:
             self.unreadable += 1
             return

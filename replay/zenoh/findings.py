@@ -11,7 +11,7 @@ from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter
 from seqaudit.replay.zenoh.judges import document, frames, losses, places, queries, samples
 from seqaudit.replay.zenoh.legs import LINK_RULES
-from seqaudit.replay.zenoh.reporting import SYSTEM, Stream, ZenohReporter
+from seqaudit.replay.zenoh.reporting import SYSTEM, ZenohReporter, ZenohSubject
 from seqaudit.replay.zenoh.rules import RULES
 from seqaudit.replay.zenoh.sources import Source, Unnumbered
 from seqaudit.replay.zenoh.subscriber import Subscriber
@@ -113,7 +113,7 @@ def _source(report: ZenohReporter, source: Source) -> Iterator[Result]:
 
 
 def _findings(
-    report: ZenohReporter, stream: Stream, source: Source, subscriber: Subscriber
+    report: ZenohReporter, stream: ZenohSubject, source: Source, subscriber: Subscriber
 ) -> Iterator[Finding]:
     about = stream, source, subscriber
     for theme in (losses, document, places, queries):

@@ -60,7 +60,7 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class AcceptedFrames:
     """What became of a run of frames, as unwrapped sns: [first, stop), accepted from there on."""
 
     first: int
@@ -69,14 +69,14 @@ class Taken:
 
 
 @dataclass(slots=True)
-class Held:
+class UnfinishedBytes:
     """Bytes of unfinished messages that the counters of one engine keep together."""
 
     size: int = 0
 
 
 @dataclass(slots=True)
-class Message:
+class FragmentedMessage:
     """A fragmented message in progress.
 
     Its first piece says what it is, unless the piece is too short; then its bytes are kept until
@@ -88,7 +88,7 @@ class Message:
     pieces: int = 0
     raw: bytearray | None = None  # null: not needed, or no more room
 
-    def grow(self, detail: Detail, read: Read, held: Held) -> None:
+    def grow(self, detail: Detail, read: Read, held: UnfinishedBytes) -> None:
         """One more piece (H15)."""
         if self.told is not None or self.raw is None or "piece" not in detail:
             return
@@ -103,7 +103,7 @@ class Message:
             self.told = found[0], cast(Detail, found[1])
             self.drop(held)
 
-    def drop(self, held: Held) -> None:
+    def drop(self, held: UnfinishedBytes) -> None:
         """Its bytes are not needed any more."""
         if self.raw is not None:
             held.size -= len(self.raw)
@@ -142,7 +142,7 @@ class HopCounter:
         patch: int,
         *,
         read: Read,
-        held: Held,
+        held: UnfinishedBytes,
         since: Mark = EVER,
     ) -> None:
         self.since = since
@@ -171,9 +171,9 @@ class HopCounter:
         self._stretches: list[Stretch] = []
         self._torn = False  # its last frame was not read to its end
         self._before: Mark | None = None  # the end before the frame that is being taken
-        self.taken: Taken | None = None
+        self.taken: AcceptedFrames | None = None
         self._patch = patch
-        self._message: Message | None = None
+        self._message: FragmentedMessage | None = None
         self._expected = 0
         #: Pieces pass whose message was counted as broken, or began before the capture.
         self._headless = initial is None
@@ -182,7 +182,7 @@ class HopCounter:
 
     def frames_came(
         self, first: int, stop: int, came: Mark, until: Mark, *, copy: bool = False
-    ) -> Taken:
+    ) -> AcceptedFrames:
         """Frames with consecutive sns [first, stop) as on the wire (H1).
 
         Args:
@@ -199,7 +199,7 @@ class HopCounter:
 
     def fragment_came(
         self, sn: int, came: Mark, detail: Detail, *, said_drop: bool
-    ) -> tuple[Taken, Message | None]:
+    ) -> tuple[AcceptedFrames, FragmentedMessage | None]:
         """A fragment; the message that it completes, if it does (H8)."""
         begins = bool(detail["first"]) or (self._patch == 0 and self._message is None)
         taken = self._take(sn, sn + 1, came, came, begins=begins)
@@ -213,13 +213,13 @@ class HopCounter:
 
     def _assemble(
         self, place: int, came: Mark, detail: Detail, *, more: bool, said_drop: bool
-    ) -> Message | None:
+    ) -> FragmentedMessage | None:
         begins = bool(detail["first"]) or (self._patch == 0 and self._message is None)  # H13
         if begins:
             if self._message is not None:
                 self.broken.add(came)  # H6
                 self._forget()
-            self._message = Message(detail.get("message"), came, raw=bytearray())
+            self._message = FragmentedMessage(detail.get("message"), came, raw=bytearray())
         elif self._message is None:
             if not self._headless:  # each run of pieces without a first is a message
                 self.broken.add(came)
@@ -252,7 +252,7 @@ class HopCounter:
 
     def _take(
         self, first: int, stop: int, came: Mark, until: Mark, *, begins: bool, copy: bool = False
-    ) -> Taken:
+    ) -> AcceptedFrames:
         count = stop - first
         self.frames += count
         self.first = self.first or came
@@ -275,7 +275,7 @@ class HopCounter:
         if accepted_from < end:
             self.last = end - 1
         self.seen.add(begin, end)
-        self.taken = Taken(begin, end, accepted_from)
+        self.taken = AcceptedFrames(begin, end, accepted_from)
         return self.taken
 
     def _stretch(self, first: int, stop: int, came: Mark, until: Mark, *, follows: bool) -> None:

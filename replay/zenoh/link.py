@@ -11,7 +11,7 @@ from seqaudit.replay.contract.report_rows import Role
 from seqaudit.replay.contract.settings import MEMBER, Read, Vantage
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.both_ends import address
-from seqaudit.replay.zenoh.hops import EVER, Held, Hop, HopCounter, initial_sn
+from seqaudit.replay.zenoh.hops import EVER, Hop, HopCounter, UnfinishedBytes, initial_sn
 
 MASKS: Final = {0: 0x7F, 1: 0x3FFF, 2: 0x0FFF_FFFF, 3: 0xFFFF_FFFF}
 MAX_COUNTERS: Final = 10_000
@@ -63,7 +63,7 @@ class Link:
         self.session_starts = 0
         self.closed: list[tuple[Mark, str]] = []
         self.mask = MASKS[2]
-        self.held = Held()
+        self.held = UnfinishedBytes()
         self._patch = 0
         self._read = read
         self._named: dict[str, set[str]] = {}  # endpoint -> zids that may be its node's

@@ -11,7 +11,7 @@ from seqaudit.replay.contract.passage_rows import TOO_MUCH, PathRow, ends_row, j
 from seqaudit.replay.contract.results import BOTH_ENDS, Result
 
 if TYPE_CHECKING:
-    from seqaudit.replay.zenoh.both_ends import Came, Ends, Meeting, Met
+    from seqaudit.replay.zenoh.both_ends import ArrivedOnWay, MetWay, SessionEnds, ZenohMeeting
     from seqaudit.replay.zenoh.engine import ZenohEngine
 
 SYSTEM: Final = "zenoh"
@@ -24,15 +24,15 @@ CUT: Final = "frames of the session are cut off or could not be read"
 AGAIN: Final = "the numbers of its frames come again within the capture"
 
 
-def leg_meeting(conversation: str) -> "EndsMeeting[Ends]":
+def leg_meeting(conversation: str) -> "EndsMeeting[SessionEnds]":
     """The captures of one session that were taken at its ends."""
-    from seqaudit.replay.zenoh.both_ends import Meeting
+    from seqaudit.replay.zenoh.both_ends import ZenohMeeting
 
-    met = Meeting(grouped=len(conversation.split("|")) == 3)
+    met = ZenohMeeting(grouped=len(conversation.split("|")) == 3)
     return EndsMeeting(met.add, partial(_results, met, conversation))
 
 
-def _results(meeting: "Meeting", conversation: str) -> Iterator[Result]:
+def _results(meeting: "ZenohMeeting", conversation: str) -> Iterator[Result]:
     from seqaudit.replay.zenoh.both_ends import FRAMES, clocks_of, passed
 
     judged: set[int] = set()
@@ -58,17 +58,17 @@ def _results(meeting: "Meeting", conversation: str) -> Iterator[Result]:
             yield from judged_at(ends.capture, judged, conversation, SYSTEM)
 
 
-def ends_of(told: Opening) -> "Ends | None":
+def ends_of(told: Opening) -> "SessionEnds | None":
     """Where an engine writes what only both ends show; null if there are not two."""
     address = told.vantage.address
     if not two_ends(told) or address is None:
         return None
-    from seqaudit.replay.zenoh.both_ends import Ends
+    from seqaudit.replay.zenoh.both_ends import SessionEnds
 
-    return Ends(told.capture, address)
+    return SessionEnds(told.capture, address)
 
 
-def of_engine(ends: "Ends | None", engine: "ZenohEngine") -> "Ends | None":
+def of_engine(ends: "SessionEnds | None", engine: "ZenohEngine") -> "SessionEnds | None":
     """The ends of a capture that is over, with what its engine knows; null: it is not zenoh."""
     if ends is None or not engine.recognised:
         return None
@@ -91,7 +91,7 @@ def _hidden(engine: "ZenohEngine") -> Counter[str]:
     return found
 
 
-def _path(met: "Met", came: "Came", conversation: str) -> Iterator[PathRow]:
+def _path(met: "MetWay", came: "ArrivedOnWay", conversation: str) -> Iterator[PathRow]:
     from seqaudit.replay.zenoh.both_ends import SAMPLES, WORDS
 
     ends = met.at_sender, met.at_receiver
@@ -115,13 +115,13 @@ def _path(met: "Met", came: "Came", conversation: str) -> Iterator[PathRow]:
         yield passage(kind, word, own, numbered=kind == SAMPLES, hidden=hidden, why=why)
 
 
-def _node(met: "Met", endpoint: str) -> str:
+def _node(met: "MetWay", endpoint: str) -> str:
     """The zid at an endpoint; the endpoint where no handshake tells it."""
     nodes = met.at_sender.nodes | met.at_receiver.nodes
     return nodes.get(endpoint, endpoint)
 
 
-def _receiver(met: "Met") -> str:
+def _receiver(met: "MetWay") -> str:
     """Of a group the member that captured it."""
     from seqaudit.replay.zenoh.both_ends import address
 

@@ -29,7 +29,7 @@ NO_LOSS: Final = frozenset({Outcome.REORDERED, Outcome.UNCAPTURED, Outcome.UNASK
 
 
 @dataclass(slots=True)
-class Stream:
+class ZenohSubject:
     """What a finding is about."""
 
     key: str
@@ -38,7 +38,7 @@ class Stream:
     receiver: str | None
 
 
-class ZenohReporter(Reporter[Stream]):
+class ZenohReporter(Reporter[ZenohSubject]):
     """Makes the results of one session in one capture."""
 
     def __init__(self, engine: ZenohEngine, capture: int) -> None:
@@ -55,24 +55,24 @@ class ZenohReporter(Reporter[Stream]):
         #: Senders and keys of samples that carry a number.
         self.numbered = {(s.sender, s.key) for s in engine.sources.all.values() if s.live}
 
-    def receiver_of(self, stream: Stream) -> str | None:
+    def receiver_of(self, stream: ZenohSubject) -> str | None:
         return stream.receiver
 
-    def stream(self, sender: str, receiver: str, source: str, subject: str | None) -> Stream:
+    def stream(self, sender: str, receiver: str, source: str, subject: str | None) -> ZenohSubject:
         """The stream of a source, or of samples without one, to a subscriber."""
         subject_text = "" if subject is None else f"|{subject}"
-        return Stream(
+        return ZenohSubject(
             f"{sender}>{receiver}|{source}{subject_text}",
             SYSTEM,
             source.partition("/")[0] or self.engine.link.zid(sender) or sender,
             self.engine.link.zid(receiver) or receiver,
         )
 
-    def hop_stream(self, identity: tuple[str, str, int], session: int) -> Stream:
+    def hop_stream(self, identity: tuple[str, str, int], session: int) -> ZenohSubject:
         """The stream of a transport counter of the session of that number between its ends."""
         sender, receiver, code = identity
         name = f"{sender}>{receiver}|{code >> 1}|{'R' if code & 1 else 'B'}"
-        return Stream(
+        return ZenohSubject(
             name if session == 1 else f"{name}|{session}",
             HOP_SYSTEM,
             self.engine.link.zid(sender) or sender,
@@ -164,7 +164,7 @@ class ZenohReporter(Reporter[Stream]):
 
     def about(
         self,
-        stream: Stream,
+        stream: ZenohSubject,
         rule: str,
         queries: list[Query],
         text: str,

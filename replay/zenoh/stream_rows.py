@@ -22,7 +22,7 @@ from seqaudit.replay.zenoh.report_rows import (
     TransportStreamRow,
     UnnumberedStreamRow,
 )
-from seqaudit.replay.zenoh.reporting import SYSTEM, Stream, ZenohReporter
+from seqaudit.replay.zenoh.reporting import SYSTEM, ZenohReporter, ZenohSubject
 from seqaudit.replay.zenoh.sources import ROS, Source, Unnumbered
 from seqaudit.replay.zenoh.story import hop_place, lost_where, query_end
 from seqaudit.replay.zenoh.subscriber import Subscriber
@@ -337,7 +337,9 @@ def query_row(report: ZenohReporter, query: Query) -> Row:
     }
 
 
-def unnumbered(report: ZenohReporter, stream: Stream, found: Unnumbered) -> UnnumberedStreamRow:
+def unnumbered(
+    report: ZenohReporter, stream: ZenohSubject, found: Unnumbered
+) -> UnnumberedStreamRow:
     """A stream of samples without SourceInfo: of a classic publisher."""
     why = "samples carry no sn"
     return {
@@ -371,7 +373,7 @@ def unnumbered(report: ZenohReporter, stream: Stream, found: Unnumbered) -> Unnu
 
 def hop(
     report: ZenohReporter,
-    stream: Stream,
+    stream: ZenohSubject,
     identity: tuple[str, str, int],
     counter: HopCounter,
     session: int,

@@ -9,7 +9,7 @@ from zlib import crc32
 
 import pytest
 
-from seqaudit.decoders.contract.feed_layout import Feed, Field, Line, Place
+from seqaudit.decoders.contract.feed_layout import Feed, Field, Line, Route
 from seqaudit.decoders.feeds.files import load_feed, shipped
 from seqaudit.pipeline.audit import audit, decode
 from seqaudit.pipeline.options import Options
@@ -77,9 +77,9 @@ def lines() -> list[bytes]:
 
 PAIR = Line((("239.1.0.1", 26400), ("239.1.0.2", 26400)))
 CASES: dict[str, tuple[list[bytes], Feed]] = {
-    "sessions": (sessions(), replace(MOLD.at((Place(),)), servers=((SERVER, 6000),))),
-    "unnamed server": (sessions(), MOLD.at((Place(),))),
-    "rtp": (media(), RTP.at((Place(port=(5004, 5004)),))),
+    "sessions": (sessions(), replace(MOLD.at((Route(),)), servers=((SERVER, 6000),))),
+    "unnamed server": (sessions(), MOLD.at((Route(),))),
+    "rtp": (media(), RTP.at((Route(port=(5004, 5004)),))),
     "lines": (lines(), replace(MOLD, lines=(PAIR,))),
 }
 
@@ -106,7 +106,7 @@ def test_a_time_that_no_run_ends_with_says_nothing_of_the_end(far_s: int, tmp_pa
     times_ns = [0, 10**6, far_s * 10**9, 2 * 10**6]
     path = tmp_path / "a.pcap"
     path.write_bytes(p.pcap(frames, times_ns=times_ns))
-    options = Options(engine="direct", feeds=(MOLD.at((Place(port=(26400, 26400)),)),))
+    options = Options(engine="direct", feeds=(MOLD.at((Route(port=(26400, 26400)),)),))
     whole: Any = audit([CaptureInput(str(path))], options)
     (stream,) = whole["streams"]  # of the capture the end is that time, so nothing is open
     assert (stream["lost"], stream["open_at_end"]) == (7, 0)
@@ -141,14 +141,14 @@ def test_datagrams_in_fragments_are_decoded_and_end_the_runs_around_them(tmp_pat
     datagram = p.udp(whole[2], 5000, 26400)
     parts = p.fragments4(datagram, [32], 77, destination="239.1.0.1")
     frames[2:3] = [p.ethernet(part) for part in parts]
-    rows = rows_of(frames, MOLD.at((Place(port=(26400, 26400)),)), tmp_path)
+    rows = rows_of(frames, MOLD.at((Route(port=(26400, 26400)),)), tmp_path)
     assert sorted((r["seqno"], r["stop_seqno"]) for r in rows) == [(1, 3), (3, 4), (4, 5)]
 
 
 def test_feeds_go_before_all_systems(tmp_path: Path) -> None:
     """A payload that a system claims is the feed's where the user says so."""
     path = Path(__file__).parents[2] / "fixtures" / "zenoh" / "udp-reorder-dup-1" / "sub.pcap"
-    feed = Feed("any", (Field("n", 0, 1),), "n", match=(Place(),), wrap=8)
+    feed = Feed("any", (Field("n", 0, 1),), "n", match=(Route(),), wrap=8)
     options = Options(engine="direct", compile_it=False)
     before = audit([CaptureInput(str(path))], options)["captures"][0]["messages_by"]
     after = audit([CaptureInput(str(path))], replace(options, feeds=(feed,)))
@@ -164,7 +164,7 @@ def test_rtp_fields_are_those_of_scapy(tmp_path: Path) -> None:
                5004)
         for n, t, s, kind in sent
     ]  # fmt: skip
-    rows = rows_of(frames, RTP.at((Place(),)), tmp_path)
+    rows = rows_of(frames, RTP.at((Route(),)), tmp_path)
     found = [
         (row["seqno"], *struct.unpack("<q", row["payload"][16:24]), row["stream"].split("|")[1])
         for row in sorted(rows, key=lambda row: int(row["frame"]))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqaudit.cli.options.feeds import feeds_of
-from seqaudit.decoders.contract.feed_layout import Framing
+from seqaudit.decoders.contract.feed_layout import FrameLayout
 from seqaudit.decoders.feeds.streams import FeedFraming
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
@@ -192,7 +192,7 @@ def test_cuts_and_kernels_change_nothing(feed: str, tmp_path: Path) -> None:
 def test_frames_are_the_same_however_bytes_come(
     data: bytes, cuts: list[int], began: bool, compiled: bool
 ) -> None:
-    framing = Framing(2, 2, adds=4, begins=0x24, text=True)
+    framing = FrameLayout(2, 2, adds=4, begins=0x24, text=True)
 
     def frames(parts: list[bytes], *, compile_it: bool) -> tuple[list[tuple[int, int, int]], int]:
         reader = FeedFraming(framing, began, compile_it=compile_it)

@@ -6,22 +6,22 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from seqaudit.cli.output.budget import Line, Result
+from seqaudit.cli.output.budget import BudgetLine, BudgetResult
 from seqaudit.cli.output.cells import limited
 from seqaudit.cli.output.listing import Column, Listing
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.verdict import plural
 
 HEADER: Final = ("result", "capture", "stream", "budget", "limit", "measured", "why")
-_ORDER: Final = (Result.EXCEEDED, Result.UNKNOWN, Result.KEPT)
+_ORDER: Final = (BudgetResult.EXCEEDED, BudgetResult.UNKNOWN, BudgetResult.KEPT)
 _HEAD: Final = {
-    Result.EXCEEDED: "Budget exceeded",
-    Result.UNKNOWN: "Too little to judge the budget",
-    Result.KEPT: "Budget kept",
+    BudgetResult.EXCEEDED: "Budget exceeded",
+    BudgetResult.UNKNOWN: "Too little to judge the budget",
+    BudgetResult.KEPT: "Budget kept",
 }
 
 
-def render_check(lines: Sequence[Line], limit: int) -> list[RenderableType]:
+def render_check(lines: Sequence[BudgetLine], limit: int) -> list[RenderableType]:
     """Budget lines by how they ended, then how many of each there are.
 
     Args:
@@ -41,12 +41,12 @@ def render_check(lines: Sequence[Line], limit: int) -> list[RenderableType]:
     return [*parts, Text(safe(sentence(lines)), style="bold")]
 
 
-def by_result(lines: Sequence[Line]) -> list[Line]:
+def by_result(lines: Sequence[BudgetLine]) -> list[BudgetLine]:
     """What was exceeded first, what was kept last."""
     return sorted(lines, key=lambda line: _ORDER.index(line.result))
 
 
-def cells(line: Line) -> list[str]:
+def cells(line: BudgetLine) -> list[str]:
     """A line below ``HEADER``."""
     return [
         line.result, line.path, line.about or "-", line.figure, line.limit, line.measured,
@@ -54,7 +54,7 @@ def cells(line: Line) -> list[str]:
     ]  # fmt: skip
 
 
-def sentence(lines: Sequence[Line]) -> str:
+def sentence(lines: Sequence[BudgetLine]) -> str:
     """``Budget exceeded: 1 of 12 lines exceeded, 1 too little to judge, 10 kept.``"""
     if not lines:
         return "No stream and no finding is under this budget: nothing was exceeded."

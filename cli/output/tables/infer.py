@@ -9,12 +9,12 @@ from seqaudit.cli.output.feed_file import InferredFeed, describe, line_sentences
 from seqaudit.cli.output.listing import Column, Listing
 from seqaudit.cli.output.verdict import plural
 from seqaudit.decoders.infer.layout import Layout
-from seqaudit.pipeline.shared.infer_samples import Finding, Reading
+from seqaudit.pipeline.shared.infer_samples import Inferred, Reading
 
 
 def render_infer(
     readings: Sequence[Reading],
-    findings: Sequence[Finding],
+    findings: Sequence[Inferred],
     feeds: Sequence[InferredFeed],
     limit: int,
 ) -> list[RenderableType]:
@@ -49,7 +49,7 @@ def _captures(readings: Sequence[Reading], limit: int) -> RenderableType:
     return Listing("Captures", columns, shown, len(rows) - len(shown))
 
 
-def _destinations(findings: Sequence[Finding], several: bool, limit: int) -> RenderableType:
+def _destinations(findings: Sequence[Inferred], several: bool, limit: int) -> RenderableType:
     columns = [
         *([Column("capture", worth=6, keeps_end=True)] if several else []),
         Column("destination", worth=9, whole=True),
@@ -117,7 +117,7 @@ def _evidence(feed: InferredFeed, number: int, limit: int) -> list[RenderableTyp
     return [Text(title, style="bold"), text, Text("")]
 
 
-def _nothing(findings: Sequence[Finding]) -> str:
+def _nothing(findings: Sequence[Inferred]) -> str:
     if not findings:
         return "Nothing to look at: every UDP datagram is recognised, or there is none."
     return f"No sequence number in the datagrams of {plural(len(findings), 'destination')}."

@@ -33,7 +33,7 @@ from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
-from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, Ends
+from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, MemberEnds
 from seqaudit.replay.jgroups.evidence import SECOND_NS, Life
 from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS, SOONEST_MS
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
@@ -42,7 +42,7 @@ from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.mcast.streams import (
     LATEST,
     JoinQueue,
-    Stream,
+    McastStream,
     names_nobody,
     numbered_by,
 )
@@ -71,14 +71,14 @@ class McastEngine:
         conversation: str,
         given: Mapping[str, Given],
         vantage: Vantage,
-        ends: Ends | None = None,
+        ends: MemberEnds | None = None,
     ) -> None:
         self.ends = ends
         self.conversation = conversation
         self.cluster = conversation.partition("|")[2]
         self.parameters = EngineParameters("mcast", PARAMETERS, given)
         self.vantage = vantage
-        self.streams: dict[str, Stream] = {}
+        self.streams: dict[str, McastStream] = {}
         self.members = Members(vantage)
         self.view: View | None = None  # installed at this member; between members: last one seen
         self.seen = SeenViews()
@@ -167,7 +167,7 @@ class McastEngine:
                 if stream.receiver is not None and stream.receiver.left_out:
                     self.ends.hidden[stream.key] = stream.receiver.left_out
 
-    def _passed(self, stream: Stream, event: Event) -> None:
+    def _passed(self, stream: McastStream, event: Event) -> None:
         if self.ends is None:
             return
         self.ends.passed(stream.key, event, several=True)
@@ -180,11 +180,11 @@ class McastEngine:
 
     # -- numbered messages -----------------------------------------------------------------------
 
-    def _stream(self, sender: str, event: Event) -> Stream:
+    def _stream(self, sender: str, event: Event) -> McastStream:
         key = f"{self.cluster}|{sender}"
         stream = self.streams.get(key)
         if stream is None:
-            stream = self.streams[key] = Stream(key, sender, event.system)
+            stream = self.streams[key] = McastStream(key, sender, event.system)
             if self.vantage.kind != MEMBER or self.members.is_local(sender):
                 proof_ns = self.parameters.value("block_proof_ms") * 1_000_000
                 if event.system != "nakack2":
@@ -197,7 +197,7 @@ class McastEngine:
                         )
         return stream
 
-    def _open(self, stream: Stream, low: int, *, known: bool, based: bool) -> ReceiverModel:
+    def _open(self, stream: McastStream, low: int, *, known: bool, based: bool) -> ReceiverModel:
         capacity = self.parameters.value("capacity") if stream.system != "nakack2" else None  # N2
         assert self._began is not None, "a window opens with an event"
         stream.receiver = ReceiverModel(
@@ -305,7 +305,7 @@ class McastEngine:
         for event in aside:
             self._here(event)
 
-    def _arrive(self, stream: Stream, event: Event) -> None:
+    def _arrive(self, stream: McastStream, event: Event) -> None:
         if event.destination is not None and self.members.local not in (None, event.destination):
             return  # a repair for somebody else
         if self._asked_others:  # IP ids are of whichever member sent it
@@ -341,12 +341,12 @@ class McastEngine:
             if stream.receiver is not receiver:
                 break
 
-    def _outside(self, stream: Stream, event: Event) -> None:
+    def _outside(self, stream: McastStream, event: Event) -> None:
         stream.outside_membership += event.count
         stream.outsiders.append(event)
         self._note_view(event)
 
-    def _came_meanwhile(self, stream: Stream, receiver: ReceiverModel) -> None:
+    def _came_meanwhile(self, stream: McastStream, receiver: ReceiverModel) -> None:
         """A new window. Rows are in order within a stream only, so some that came behind the view
         may have been replayed before it. A run that had begun before it belongs to the window in
         part, and no row says in which; nor what came just before this member cast it (S8)."""
@@ -482,7 +482,7 @@ class McastEngine:
                 stream.outsiders.extend(self._waiting.of(stream.sender))
         self._waiting.take()
 
-    def _forget(self, stream: Stream) -> None:
+    def _forget(self, stream: McastStream) -> None:
         """It had no window yet."""
         stream.outside_membership += stream.arrivals
         stream.receiver = None
@@ -560,7 +560,7 @@ class McastEngine:
         if local and event.seqno is not None:
             self._here(event)
 
-    def _window(self, stream: Stream, low: int, mark: Mark) -> ReceiverModel:
+    def _window(self, stream: McastStream, low: int, mark: Mark) -> ReceiverModel:
         """The window that this member's own message shows; a new one has delivered ``low``, if no
         view or digest says what. One that speaks of a sender which had left its view has let it in
         again, by a view that this capture lacks."""
@@ -587,7 +587,7 @@ class McastEngine:
         if self.vantage.kind == MEMBER and not self.members.is_local(event.source) and event.seqno:
             self._here(event)
 
-    def _told_highest(self, stream: Stream, event: Event) -> None:
+    def _told_highest(self, stream: McastStream, event: Event) -> None:
         assert event.source is not None and event.seqno is not None
         if stream.receiver is None and event.source in self._bases:
             self._open(stream, self._bases[event.source], known=True, based=True)

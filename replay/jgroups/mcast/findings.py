@@ -16,7 +16,7 @@ from seqaudit.replay.jgroups.mcast.engine import McastEngine
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
 from seqaudit.replay.jgroups.mcast.rules import MCAST
 from seqaudit.replay.jgroups.mcast.sender import LateAck
-from seqaudit.replay.jgroups.mcast.streams import Stream
+from seqaudit.replay.jgroups.mcast.streams import McastStream
 from seqaudit.replay.jgroups.mcast.summary import capacity_of, outside, role_of, stream_row
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
 from seqaudit.replay.sequence.durations import shown
@@ -26,10 +26,10 @@ from seqaudit.replay.sequence.ranges import RangeSet, total
 
 def results(engine: McastEngine, capture: int, end_ns: int) -> list[Result]:
     """Everything there is to say about one cluster in one capture, which ended at ``end_ns``."""
-    return list(_Reporter(engine, capture, end_ns).rows())
+    return list(_McastFindings(engine, capture, end_ns).rows())
 
 
-class _Reporter(WindowReporter[Stream]):
+class _McastFindings(WindowReporter[McastStream]):
     def __init__(self, engine: McastEngine, capture: int, end_ns: int) -> None:
         systems = {stream.system for stream in engine.streams.values()}
         system = min(systems) if systems else "nakack4"
@@ -37,7 +37,7 @@ class _Reporter(WindowReporter[Stream]):
         self.engine = engine
         self.end_ns = end_ns
 
-    def receiver_of(self, stream: Stream) -> str | None:
+    def receiver_of(self, stream: McastStream) -> str | None:
         return self.engine.members.local
 
     # -- rows ------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ class _Reporter(WindowReporter[Stream]):
 
     # -- findings --------------------------------------------------------------------------------
 
-    def _findings(self, stream: Stream) -> Iterator[Finding]:
+    def _findings(self, stream: McastStream) -> Iterator[Finding]:
         if stream.receiver is not None:
             yield from self._receiver_findings(stream, stream.receiver)
         if stream.passing is not None:
@@ -94,7 +94,7 @@ class _Reporter(WindowReporter[Stream]):
                 facts={"count": outside(stream)},
             )  # fmt: skip
 
-    def _receiver_findings(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
+    def _receiver_findings(self, stream: McastStream, receiver: ReceiverModel) -> Iterator[Finding]:
         gaps = receiver.gaps_by_seqno()
         yield from self.repaired(stream, "MC001", receiver)
         yield from self._lost(stream, receiver, with_part(gaps, Outcome.UNRECOVERED))
@@ -131,7 +131,9 @@ class _Reporter(WindowReporter[Stream]):
         yield from self._own_requests(stream, receiver)
         yield from self.missed_by_capture(stream, receiver, "MC014")
 
-    def _lost(self, stream: Stream, receiver: ReceiverModel, gaps: list[Gap]) -> Iterator[Finding]:
+    def _lost(
+        self, stream: McastStream, receiver: ReceiverModel, gaps: list[Gap]
+    ) -> Iterator[Finding]:
         """``gaps`` with messages that never came; what a merge skipped of them MC021 says."""
         every = gaps
         gaps = [
@@ -168,7 +170,7 @@ class _Reporter(WindowReporter[Stream]):
                 claim=Certainty.LIKELY, requests=max(gap.requests for gap in endless),
             )  # fmt: skip
 
-    def _notes(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
+    def _notes(self, stream: McastStream, receiver: ReceiverModel) -> Iterator[Finding]:
         yield from self.dropped_inside(
             stream, "MC005", receiver.inner_loss, receiver.inner_loss_shown,
             "a copy answers a request for a message that had arrived before",
@@ -184,7 +186,7 @@ class _Reporter(WindowReporter[Stream]):
             capacity=self.engine.parameters.value("capacity"),
         )  # fmt: skip
 
-    def _own_requests(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
+    def _own_requests(self, stream: McastStream, receiver: ReceiverModel) -> Iterator[Finding]:
         """What this member asked for and acknowledged against its own rules."""
         yield from self.note(
             stream, "MC013", receiver.spurious, LIKELY,
@@ -224,7 +226,7 @@ class _Reporter(WindowReporter[Stream]):
                 default="max_xmit_req_size",
             )  # fmt: skip
 
-    def _passing_findings(self, stream: Stream) -> Iterator[Finding]:
+    def _passing_findings(self, stream: McastStream) -> Iterator[Finding]:
         passing = stream.passing
         assert passing is not None
         at_sender = role_of(self.engine, stream) == stream_rows.SENDER
@@ -249,7 +251,7 @@ class _Reporter(WindowReporter[Stream]):
         for pending in passing.unanswered:
             yield self.unanswered(stream, "MC015", pending, "was sent")
 
-    def _sender_findings(self, stream: Stream) -> Iterator[Finding]:
+    def _sender_findings(self, stream: McastStream) -> Iterator[Finding]:
         model = stream.sender_model
         assert model is not None
         stalls = model.stalls()

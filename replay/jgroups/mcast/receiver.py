@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters
-from seqaudit.replay.jgroups.arrivals import Answered, Judged
+from seqaudit.replay.jgroups.arrivals import Answered, JudgedStream
 from seqaudit.replay.jgroups.evidence import (
     HORIZON_NS,
     Beginning,
@@ -82,7 +82,7 @@ class AckSchedule(NamedTuple):
         return self.tick_ns * 12 // 10 + 50_000_000
 
 
-class ReceiverModel(Judged):
+class ReceiverModel(JudgedStream):
     """One receive window.
 
     Args:
@@ -320,8 +320,8 @@ class ReceiverModel(Judged):
         return same
 
     def _had(self, first: int, stop: int, mark: Mark, *, same: bool) -> list[Range]:
-        """See ``Judged``. What was missing when a merge may have come in between, and was not asked
-        for since, may have been skipped, whatever the member says later."""
+        """See ``JudgedStream``. What was missing when a merge may have come in between, and was not
+        asked for since, may have been skipped, whatever the member says later."""
         doubtful = self._may_be_skipped.remove(first, stop) if same else []
         had: list[Range] = []
         for part in doubtful:

@@ -46,7 +46,7 @@ class _Acked(NamedTuple):
     mark: Mark
 
 
-class _Members(NamedTuple):
+class _ViewMembers(NamedTuple):
     members: frozenset[str]
     mark: Mark
 
@@ -140,7 +140,7 @@ class SenderModel:
         self._acks: dict[str, int | None] = {}  # null: a member not heard since the capture began
         self._view_known = False
         self._from_one = False  # the capture holds the sender's first message
-        self._queue: deque[_Sent | _Acked | _Members | _Highest] = deque()
+        self._queue: deque[_Sent | _Acked | _ViewMembers | _Highest] = deque()
         self._full: _Full | None = None
         self._raised: _Raised | None = None
         self._last_sent: Mark | None = None
@@ -173,7 +173,7 @@ class SenderModel:
 
     def members_are(self, members: frozenset[str], sender: str, mark: Mark) -> None:
         """A view is installed at the sender."""
-        view = _Members(members - {sender}, mark)
+        view = _ViewMembers(members - {sender}, mark)
         self._replay_until(mark.at_ns)
         if self._queue and self._current_members() - view.members:
             self._replay_around(view)
@@ -213,7 +213,7 @@ class SenderModel:
 
     # -- replay -------------------------------------------------------------------------------
 
-    def _put(self, event: _Sent | _Acked | _Members | _Highest, now_ns: int) -> None:
+    def _put(self, event: _Sent | _Acked | _ViewMembers | _Highest, now_ns: int) -> None:
         self._queue.append(event)
         self._replay_until(now_ns)
 
@@ -225,11 +225,11 @@ class SenderModel:
 
     def _current_members(self) -> set[str]:
         for event in reversed(self._queue):
-            if isinstance(event, _Members):
+            if isinstance(event, _ViewMembers):
                 return set(event.members)
         return set(self._acks)
 
-    def _replay_around(self, view: _Members) -> None:
+    def _replay_around(self, view: _ViewMembers) -> None:
         """Replay what waits, the view before the first message that only it explains."""
         while self._queue:
             event = self._queue[0]
@@ -250,12 +250,12 @@ class SenderModel:
             return None
         return self.capacity - 1 if self._document else self.capacity
 
-    def _replay(self, event: _Sent | _Acked | _Members | _Highest) -> None:
+    def _replay(self, event: _Sent | _Acked | _ViewMembers | _Highest) -> None:
         if isinstance(event, _Sent):
             self._send(event)
         elif isinstance(event, _Acked):
             self._ack(event)
-        elif isinstance(event, _Members):
+        elif isinstance(event, _ViewMembers):
             self._membership(event)
         else:
             self._ask(event)
@@ -329,7 +329,7 @@ class SenderModel:
             self._acks[event.member] = event.seqno
             self._purge(event.mark, event.member)
 
-    def _membership(self, event: _Members) -> None:
+    def _membership(self, event: _ViewMembers) -> None:
         if not self._acks and (self._view_known or self._from_one):
             self.low = self.high  # it was alone: only its own ACK counted (S7)
         for member in set(self._acks) - event.members:
@@ -360,5 +360,5 @@ class SenderModel:
                     self._waiting[member] = LateAck(member, event.mark, event.seqno)
 
 
-def _time(event: _Sent | _Acked | _Members | _Highest) -> int:
+def _time(event: _Sent | _Acked | _ViewMembers | _Highest) -> int:
     return event.start.at_ns if isinstance(event, _Sent) else event.mark.at_ns

@@ -8,7 +8,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.report_rows import McastPeer
-from seqaudit.replay.jgroups.stream import Counted
+from seqaudit.replay.jgroups.stream import NumberedStream
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 #: Runs of one sender that may go on while a view waits for a message of another.
@@ -45,7 +45,7 @@ class JoinQueue:
         return rows
 
 
-class Peer:
+class PeerTraffic:
     """What one member asked of a stream and acknowledged, as far as it passed the capture (V17)."""
 
     __slots__ = ("acks", "highest_ack", "repairs", "requested_seqnos", "requests")
@@ -68,7 +68,7 @@ class Peer:
         }
 
 
-class Stream(Counted):
+class McastStream(NumberedStream):
     """One sender's messages in this capture.
 
     Attributes:
@@ -79,7 +79,7 @@ class Stream(Counted):
 
     def __init__(self, key: str, sender: str, system: str) -> None:
         super().__init__(key, system, sender)
-        self.peers: dict[str, Peer] = {}
+        self.peers: dict[str, PeerTraffic] = {}
         self.further_sends = 0
         self.sent_to: dict[str, RangeSet] = {}
         self.receiver: ReceiverModel | None = None
@@ -87,11 +87,11 @@ class Stream(Counted):
         self.pending_views: deque[tuple[int, Event]] = deque()
         self.outsiders: deque[Event] = deque(maxlen=LATEST)
 
-    def peer(self, member: str) -> Peer:
+    def peer(self, member: str) -> PeerTraffic:
         """The counters of one member."""
         found = self.peers.get(member)
         if found is None:
-            found = self.peers[member] = Peer()
+            found = self.peers[member] = PeerTraffic()
         return found
 
     def count(self, event: Event) -> list[Range]:

@@ -7,19 +7,19 @@ from seqaudit.replay.jgroups.mcast.engine import McastEngine
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
-from seqaudit.replay.jgroups.mcast.streams import Stream
+from seqaudit.replay.jgroups.mcast.streams import McastStream
 from seqaudit.replay.jgroups.report_rows import CapacityRow, McastStreamRow
 from seqaudit.replay.sequence.gaps import Outcome
 
 
-def role_of(engine: McastEngine, stream: Stream) -> stream_rows.End:
+def role_of(engine: McastEngine, stream: McastStream) -> stream_rows.End:
     """Which end of a stream is here."""
     if engine.vantage.kind != MEMBER:
         return stream_rows.BETWEEN
     return stream_rows.RECEIVER if stream.passing is None else stream_rows.SENDER
 
 
-def stream_row(engine: McastEngine, stream: Stream) -> McastStreamRow:
+def stream_row(engine: McastEngine, stream: McastStream) -> McastStreamRow:
     """The summary of one sender's stream."""
     receiver, role = stream.receiver, role_of(engine, stream)
     side = stream_rows.FROM_RECEIVER[role]
@@ -95,14 +95,14 @@ def _window(row: McastStreamRow, model: SenderModel) -> None:
         row["unknown"]["stalls"] = stream_rows.NO_CAPACITY
 
 
-def capacity_of(engine: McastEngine, stream: Stream) -> CapacityRow | None:
+def capacity_of(engine: McastEngine, stream: McastStream) -> CapacityRow | None:
     """The window size of a stream and who says so; null if nobody knows it."""
     if stream.system == "nakack2":
         return None  # unbounded windows (5.5)
     return stream_rows.capacity(stream.sender_model, engine.parameters)
 
 
-def outside(stream: Stream) -> int:
+def outside(stream: McastStream) -> int:
     """Messages of no window: from outside the membership, or below where the window began."""
     below = stream.receiver.before_start if stream.receiver is not None else 0
     return stream.outside_membership + below

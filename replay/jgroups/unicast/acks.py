@@ -23,7 +23,7 @@ from seqaudit.replay.sequence.ranges import Range
 PATIENCE_NS: Final = 200_000_000
 
 
-class AtOnce:
+class AcksAtOnce:
     """One receiver's.
 
     Args:

@@ -21,11 +21,11 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.arrivals import Arrivals
-from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, Ends
+from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, MemberEnds
 from seqaudit.replay.jgroups.evidence import Beginning, Life, Stamps
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.members import Members, View
-from seqaudit.replay.jgroups.unicast.acks import AtOnce
+from seqaudit.replay.jgroups.unicast.acks import AcksAtOnce
 from seqaudit.replay.jgroups.unicast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.unicast.receiver import ReceiverMachine
 from seqaudit.replay.jgroups.unicast.receiver_facts import Timing
@@ -66,7 +66,7 @@ class UnicastEngine:
         conversation: str,
         given: Mapping[str, Given],
         vantage: Vantage,
-        ends: Ends | None = None,
+        ends: MemberEnds | None = None,
     ) -> None:
         self.ends = ends
         self.conversation = conversation
@@ -414,7 +414,7 @@ class UnicastEngine:
             capacity=given.value("capacity"),
             release=self._release(),
             max_xmit_req_size=given.value("max_xmit_req_size"),
-            at_once=AtOnce(self._ack_threshold(event), unicast4=event.system == "unicast4"),
+            at_once=AcksAtOnce(self._ack_threshold(event), unicast4=event.system == "unicast4"),
             elapsed=self._elapsed,
         )
 

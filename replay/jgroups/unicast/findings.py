@@ -37,10 +37,10 @@ _USED: Final = (
 
 def results(engine: UnicastEngine, capture: int, end_ns: int) -> list[Result]:
     """Everything there is to say about one cluster's unicasts in one capture."""
-    return list(_Reporter(engine, capture).rows())
+    return list(_UnicastFindings(engine, capture).rows())
 
 
-class _Reporter(ReceiverFindings, SenderFindings):
+class _UnicastFindings(ReceiverFindings, SenderFindings):
     def rows(self) -> Iterator[Result]:
         """Streams, gaps, connections, findings, judged rules, parameters."""
         for pair, stream in self.engine.streams():

@@ -8,7 +8,7 @@ from seqaudit.replay.sequence.fills import Fill
 from seqaudit.replay.sequence.gaps import Mark
 
 
-class Kept(NamedTuple):
+class UnackedBuffer(NamedTuple):
     """Unacknowledged messages at one moment."""
 
     messages: int
@@ -29,14 +29,14 @@ class Memory:
 
     def __init__(self) -> None:
         self._runs: deque[tuple[int, int, int]] = deque()  # first, stop, bytes; ascending
-        self.now = self.most = Kept(0, 0, None)
+        self.now = self.most = UnackedBuffer(0, 0, None)
         self.fill = Fill()
 
     def sent(self, first: int, stop: int, size: int, begin: Mark, mark: Mark) -> None:
         """[first, stop) of so many bytes went out for the first time, from ``begin`` on."""
         self.fill.set(begin.at_ns, self.now.messages + 1)
         self._runs.append((first, stop, size))
-        self.now = Kept(self.now.messages + stop - first, self.now.bytes + size, mark)
+        self.now = UnackedBuffer(self.now.messages + stop - first, self.now.bytes + size, mark)
         self.fill.set(mark.at_ns, self.now.messages)
         if self.now.bytes > self.most.bytes:
             self.most = self.now
@@ -51,7 +51,7 @@ class Memory:
             messages, size = messages - gone, size - share
             if first + gone < stop:
                 self._runs.appendleft((first + gone, stop, of_run - share))
-        self.now = Kept(messages, size, mark)
+        self.now = UnackedBuffer(messages, size, mark)
         self.fill.set(mark.at_ns, messages)
 
     def row(self) -> UnacknowledgedRow:

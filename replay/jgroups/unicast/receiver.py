@@ -40,9 +40,9 @@ from typing import Final
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.evidence import sent_later
-from seqaudit.replay.jgroups.unicast.acks import AtOnce
-from seqaudit.replay.jgroups.unicast.receiver_copies import CROSSING_NS, Replayed
-from seqaudit.replay.jgroups.unicast.receiver_facts import Entry, Facts, Timing, WindowLoss
+from seqaudit.replay.jgroups.unicast.acks import AcksAtOnce
+from seqaudit.replay.jgroups.unicast.receiver_copies import CROSSING_NS, ReplayedEntry
+from seqaudit.replay.jgroups.unicast.receiver_facts import Facts, ReceiveEntry, Timing, WindowLoss
 from seqaudit.replay.jgroups.unicast.rule_sets import BEFORE_SYNC, CODE, DOCUMENT, Release, newer
 from seqaudit.replay.jgroups.unicast.sent_by_rule_set import WouldSend
 from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
@@ -59,7 +59,7 @@ MAX_LISTED: Final = 100
 READING_NS: Final = 100_000_000
 
 
-class ReceiverMachine(Replayed):
+class ReceiverMachine(ReplayedEntry):
     """What one member does with the messages of one peer.
 
     Args:
@@ -77,7 +77,7 @@ class ReceiverMachine(Replayed):
         capacity: int | None,
         release: Release,
         max_xmit_req_size: int | None,
-        at_once: AtOnce,
+        at_once: AcksAtOnce,
         elapsed: Elapsed,
     ) -> None:
         super().__init__(timing, elapsed)
@@ -508,7 +508,7 @@ class ReceiverMachine(Replayed):
     def _open(self, stream: Stream, low: int, mark: Mark, why: str) -> None:
         facts = self.facts_of(stream)
         window = Window(low, self._capacity if self._unicast4 else None)
-        self.entry = Entry(stream, window, mark, RangeSet(facts.delivered))
+        self.entry = ReceiveEntry(stream, window, mark, RangeSet(facts.delivered))
         self._known = True
         stream.enter(OPEN, mark, why)
 
@@ -561,13 +561,13 @@ class ReceiverMachine(Replayed):
         last = self._last_ack
         return last is None or event.first_mark().at_ns >= last.at_ns - CROSSING_NS
 
-    def _deliver(self, entry: Entry, part: Range, mark: Mark) -> None:
+    def _deliver(self, entry: ReceiveEntry, part: Range, mark: Mark) -> None:
         """In order; what was delivered out of band by this window is not delivered again."""
         done = RangeSet(entry.out_of_band.remove(*part))
         for piece in done.missing(*part):
             self._hand_on(entry, piece, mark)
 
-    def _hand_on(self, entry: Entry, part: Range, mark: Mark) -> None:
+    def _hand_on(self, entry: ReceiveEntry, part: Range, mark: Mark) -> None:
         received = entry.stream.received
         assert received is not None
         facts = self.facts_of(entry.stream)

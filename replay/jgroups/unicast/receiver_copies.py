@@ -6,7 +6,7 @@ from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.evidence import in_order, read_between, sent_later
-from seqaudit.replay.jgroups.unicast.receiver_facts import Entry, Facts, Timing
+from seqaudit.replay.jgroups.unicast.receiver_facts import Facts, ReceiveEntry, Timing
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
@@ -16,11 +16,11 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet
 CROSSING_NS: Final = 20_000_000
 
 
-class Replayed:
+class ReplayedEntry:
     """A receive entry as far as it was replayed, and what was noticed of its connections."""
 
     def __init__(self, timing: Timing, elapsed: Elapsed) -> None:
-        self.entry: Entry | None = None
+        self.entry: ReceiveEntry | None = None
         self.facts: dict[str, Facts] = {}
         self._timing = timing
         self._elapsed = elapsed

@@ -4,7 +4,7 @@ from collections import deque
 from typing import Final, NamedTuple
 
 from seqaudit.replay.jgroups.evidence import Stamps
-from seqaudit.replay.jgroups.repeats import Repeat, Repeats
+from seqaudit.replay.jgroups.repeats import RepeatedRequest, Repeats
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.gaps import Mark
@@ -39,7 +39,7 @@ class Timing(NamedTuple):
         return self.tick_ns * 8 // 10 - 50_000_000
 
 
-class Entry:
+class ReceiveEntry:
     """A receive entry: one window of one connection."""
 
     __slots__ = ("before", "opened", "out_of_band", "stream", "used", "window")
@@ -117,7 +117,7 @@ class Facts:
         """Had this member acknowledged any message before?"""
         return self.first_ack is not None and self.first_ack.frame < mark.frame
 
-    def shown_purged(self, repeat: Repeat) -> bool:
+    def shown_purged(self, repeat: RepeatedRequest) -> bool:
         """Do ticks' requests, for this connection, ask again for what it had acknowledged?"""
         named = self.named
         again = repeat.requests >= LEAST_REPEATS and self.rebuilt_shown

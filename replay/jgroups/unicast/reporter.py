@@ -16,7 +16,7 @@ from seqaudit.replay.contract.worth import (
     absence,
 )
 from seqaudit.replay.jgroups.findings import WindowReporter
-from seqaudit.replay.jgroups.repeats import Repeat
+from seqaudit.replay.jgroups.repeats import RepeatedRequest
 from seqaudit.replay.jgroups.report_rows import SentRow
 from seqaudit.replay.jgroups.unicast.engine import Pair, UnicastEngine
 from seqaudit.replay.jgroups.unicast.rule_sets import Release
@@ -86,7 +86,13 @@ class UnicastReporter(WindowReporter[Stream]):
         }
 
     def repeated(
-        self, stream: Stream, rule: str, repeat: Repeat, claim: Claim, text: str, behind: int
+        self,
+        stream: Stream,
+        rule: str,
+        repeat: RepeatedRequest,
+        claim: Claim,
+        text: str,
+        behind: int,
     ) -> Finding:
         """Asked for again and again.
 

@@ -15,7 +15,7 @@ from seqaudit.replay.contract.worth import (
     absence,
 )
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE
-from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS, Repeat
+from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS, RepeatedRequest
 from seqaudit.replay.jgroups.unicast.engine import Pair
 from seqaudit.replay.jgroups.unicast.reporter import UnicastReporter
 from seqaudit.replay.jgroups.unicast.sender import SenderFacts, SenderMachine, Tail
@@ -59,7 +59,7 @@ class SenderFindings(UnicastReporter):
         yield from self._sender_oddities(facts, stream)
 
     @staticmethod
-    def _behind(machine: SenderMachine, stream: Stream, repeat: Repeat) -> int:
+    def _behind(machine: SenderMachine, stream: Stream, repeat: RepeatedRequest) -> int:
         """How many messages have been sent after those that are asked for in vain."""
         entry = machine.entry
         if entry is None or entry.stream is not stream:

@@ -10,7 +10,7 @@ from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.report_rows import AckTraffic
-from seqaudit.replay.jgroups.stream import Counted
+from seqaudit.replay.jgroups.stream import NumberedStream
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.notes import Times
 from seqaudit.replay.sequence.ranges import Range, total
@@ -22,7 +22,7 @@ CLOSING: Final = "CLOSING"
 CLOSED: Final = "CLOSED"
 
 
-class Stream(Counted):
+class Stream(NumberedStream):
     """One connection in one direction.
 
     Attributes:

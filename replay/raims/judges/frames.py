@@ -6,7 +6,7 @@ from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
 from seqaudit.replay.contract.worth import LIKELY, SHOWN
 from seqaudit.replay.raims.clocks import SKEW_NS
-from seqaudit.replay.raims.publisher import Why
+from seqaudit.replay.raims.publisher import BeganBy
 from seqaudit.replay.raims.reporting import CLOCKS, SECOND_NS, About, RaimsReporter
 from seqaudit.replay.raims.seqno import (
     FRAME_NS,
@@ -16,10 +16,10 @@ from seqaudit.replay.raims.seqno import (
     shown_time,
     start_of,
 )
-from seqaudit.replay.raims.streams import Stream
+from seqaudit.replay.raims.streams import RaimsStream
 
 
-def findings(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:
+def findings(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator[Finding]:
     if stream.zero:
         yield report.make(
             about, "RA006", SHOWN,
@@ -79,7 +79,7 @@ def findings(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Fi
         yield from _odd(report, stream, about)
 
 
-def _odd(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:
+def _odd(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator[Finding]:
     """RA020: frames that the publisher's window does not explain.
 
     What a message's own numbers and time say of pub_window_time is held against the one that is
@@ -89,12 +89,12 @@ def _odd(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Findin
     publisher = report.engine.publishers.get(stream.publisher)
     learned = not given and publisher is not None and publisher.one_time_fits
     for why, by_age, text in (
-        (Why.UNEXPLAINED, True, "{count:time frame} of {sender_member} followed on one that is "
-         "younger than pub-window-time."),
-        (Why.UNEXPLAINED, False, "{count:time frame} of {sender_member} began for no reason that "
-         "the window gives."),
-        (Why.OVERDUE, True, "{count:message} of {sender_member} went on in a frame that is older "
-         "than pub-window-time."),
+        (BeganBy.UNEXPLAINED, True, "{count:time frame} of {sender_member} followed on one that "
+         "is younger than pub-window-time."),
+        (BeganBy.UNEXPLAINED, False, "{count:time frame} of {sender_member} began for no reason "
+         "that the window gives."),
+        (BeganBy.OVERDUE, True, "{count:message} of {sender_member} went on in a frame that is "
+         "older than pub-window-time."),
     ):  # fmt: skip
         odd = [one for one in stream.odd if (one.why, one.by_age) == (why, by_age)]
         if odd and not (by_age and learned):

@@ -12,7 +12,7 @@ from seqaudit.replay.raims.bounds import bounds_of
 from seqaudit.replay.raims.gaps import known_seqnos
 from seqaudit.replay.raims.reporting import SEEMED_SILENT, About, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
-from seqaudit.replay.raims.streams import Step, Stream
+from seqaudit.replay.raims.streams import RaimsStream, ReportedVerdict
 from seqaudit.replay.sequence.gaps import Mark
 
 _OF_UNKNOWN_SIZE: Final = ("raims-9.12", "raims-14.1-11")
@@ -22,7 +22,7 @@ _LATE_ORIGINAL: Final = Claim(
 )
 
 
-def findings(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:
+def findings(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator[Finding]:
     yield from _glsno(report, stream, about)
     if not report.known:
         return
@@ -61,7 +61,7 @@ def findings(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Fi
     yield from _repeats(report, stream, about)
 
 
-def _false_losses(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:
+def _false_losses(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator[Finding]:
     """RA005: the daemon's own notice of a copy whose original was captured too."""
     false = [s for s in stream.steps if s.verdict.counted and s.loss is None]
     told = [s for s in false if report.told(stream, s.verdict.seqno)]
@@ -77,7 +77,7 @@ def _false_losses(report: RaimsReporter, stream: Stream, about: About) -> Iterat
         )  # fmt: skip
 
 
-def _repeats(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:
+def _repeats(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator[Finding]:
     """RA008: both are in the capture; or the window says so, whose size nobody has said."""
     whole = own_words.is_whole(report.engine.state, report.observer) is None
     if report.engine.links.apart:
@@ -100,10 +100,15 @@ def _repeats(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Fi
 
 
 def _steps(
-    report: RaimsReporter, stream: Stream, about: About, rule: str, steps: list[Step], text: str
+    report: RaimsReporter,
+    stream: RaimsStream,
+    about: About,
+    rule: str,
+    steps: list[ReportedVerdict],
+    text: str,
 ) -> Iterator[Finding]:
     """Losses, each group as sure as what lies between the messages on both sides."""
-    groups: dict[tuple[Certainty, str], list[Step]] = {}
+    groups: dict[tuple[Certainty, str], list[ReportedVerdict]] = {}
     for step in steps:
         if step.loss is None:
             continue
@@ -124,7 +129,7 @@ def _steps(
             yield from _step(report, stream, about, rule, some, claim, text)
 
 
-def _rests(steps: list[Step]) -> Rests:
+def _rests(steps: list[ReportedVerdict]) -> Rests:
     """On no repair of their packets in the last waits; but of those that the daemon tells of."""
     waits = [
         step.loss.missing.rests.absent
@@ -138,8 +143,8 @@ def _rests(steps: list[Step]) -> Rests:
 
 
 def _step(
-    report: RaimsReporter, stream: Stream, about: About, rule: str, steps: list[Step],
-    claim: Claim, text: str, severity: Severity | None = None,
+    report: RaimsReporter, stream: RaimsStream, about: About, rule: str,
+    steps: list[ReportedVerdict], claim: Claim, text: str, severity: Severity | None = None,
 ) -> Iterator[Finding]:  # fmt: skip
     if not steps:
         return
@@ -164,7 +169,7 @@ def _step(
     )  # fmt: skip
 
 
-def _places(stream: Stream, steps: list[Step]) -> Row:
+def _places(stream: RaimsStream, steps: list[ReportedVerdict]) -> Row:
     """Where the losses of a finding are in the list of its stream, and when they were, as other
     captures may tighten their bounds; nothing where some are not listed."""
     places = {id(loss): place for place, loss in enumerate(stream.truth.losses)}
@@ -173,7 +178,7 @@ def _places(stream: Stream, steps: list[Step]) -> Row:
     return {"losses": found} if found and len(found) == len(losses) else {}
 
 
-def _glsno(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:
+def _glsno(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator[Finding]:
     """On a PGM segment, where every message of a publisher and path passes (raims.md 7.3);
     without a packet that is missing, one was never sent here."""
     if not stream.glsno or not stream.link.startswith("pgm:"):
@@ -198,7 +203,7 @@ def _glsno(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Find
         )  # fmt: skip
 
 
-def _step_text(step: Step) -> str:
+def _step_text(step: ReportedVerdict) -> str:
     last = step.verdict.last
     text = f"{shown(step.verdict.seqno)} after {shown(last) if last is not None else 'nothing'}"
     if step.loss is not None:

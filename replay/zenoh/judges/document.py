@@ -7,13 +7,13 @@ from seqaudit.replay.contract.reporter import MAX_EVIDENCE
 from seqaudit.replay.contract.worth import ORDERED, Claim
 from seqaudit.replay.sequence.gaps import Outcome
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
-from seqaudit.replay.zenoh.reporting import Stream, ZenohReporter
+from seqaudit.replay.zenoh.reporting import ZenohReporter, ZenohSubject
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
 
 def findings(
-    report: ZenohReporter, stream: Stream, source: Source, subscriber: Subscriber
+    report: ZenohReporter, stream: ZenohSubject, source: Source, subscriber: Subscriber
 ) -> Iterator[Finding]:
     """What the design document's machine would have done for a subscriber."""
     world = report.engine.world

@@ -6,11 +6,11 @@ from seqaudit.replay.contract.finding import Certainty, Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed
 from seqaudit.replay.contract.worth import BEGINNING, END, ORDERED, Claim
 from seqaudit.replay.zenoh.hops import HopCounter
-from seqaudit.replay.zenoh.reporting import OR_NOT_CAPTURED, Stream, ZenohReporter
+from seqaudit.replay.zenoh.reporting import OR_NOT_CAPTURED, ZenohReporter, ZenohSubject
 
 
 def findings(
-    report: ZenohReporter, stream: Stream, counter: HopCounter, *, at_sender: bool
+    report: ZenohReporter, stream: ZenohSubject, counter: HopCounter, *, at_sender: bool
 ) -> Iterator[Finding]:
     """Frames of a counter that are missing, came in vain, or were given up."""
     best = Certainty.LIKELY

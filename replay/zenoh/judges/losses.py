@@ -12,7 +12,13 @@ from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.causes import Cause, Why, by_cause
 from seqaudit.replay.zenoh.query import Miss, Query
-from seqaudit.replay.zenoh.reporting import OR_NOT_CAPTURED, Stream, ZenohReporter, rests, touches
+from seqaudit.replay.zenoh.reporting import (
+    OR_NOT_CAPTURED,
+    ZenohReporter,
+    ZenohSubject,
+    rests,
+    touches,
+)
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
@@ -23,7 +29,7 @@ ASKED_FROM: Final = (
 
 
 def findings(
-    report: ZenohReporter, stream: Stream, source: Source, subscriber: Subscriber
+    report: ZenohReporter, stream: ZenohSubject, source: Source, subscriber: Subscriber
 ) -> Iterator[Finding]:
     """What a subscriber missed and got back, or had without its being here."""
     role = report.engine.link.role(source.sender, source.receiver)
@@ -60,7 +66,7 @@ def findings(
 
 def _recovered(
     report: ZenohReporter,
-    stream: Stream,
+    stream: ZenohSubject,
     source: Source,
     subscriber: Subscriber,
     gaps: list[Gap],
@@ -93,7 +99,7 @@ def _recovered(
 
 def _not_captured(
     report: ZenohReporter,
-    stream: Stream,
+    stream: ZenohSubject,
     subscriber: Subscriber,
     gaps: list[Gap],
     mine: list[Query],
@@ -138,7 +144,7 @@ def _not_captured(
 
 
 def _missed_by_some(
-    report: ZenohReporter, stream: Stream, source: Source, subscriber: Subscriber
+    report: ZenohReporter, stream: ZenohSubject, source: Source, subscriber: Subscriber
 ) -> Iterator[Finding]:
     """Of several subscribers with one key expression, some got less than others (S28)."""
     lanes = report.engine.audience.lanes_of(subscriber).all
@@ -153,7 +159,7 @@ def _missed_by_some(
 
 def _missed(
     report: ZenohReporter,
-    stream: Stream,
+    stream: ZenohSubject,
     source: Source,
     subscriber: Subscriber,
     missed: list[tuple[Miss, list[Why]]],
@@ -192,7 +198,7 @@ def _missed_claim(
 
 def _miss_finding(
     report: ZenohReporter,
-    stream: Stream,
+    stream: ZenohSubject,
     misses: list[Miss],
     cause: Cause,
     ranges: RangeSet,
@@ -254,7 +260,7 @@ def _missed_text(
 
 
 def _tail(
-    report: ZenohReporter, stream: Stream, source: Source, subscriber: Subscriber
+    report: ZenohReporter, stream: ZenohSubject, source: Source, subscriber: Subscriber
 ) -> Iterator[Finding]:
     if (
         subscriber.heard is None

@@ -9,14 +9,14 @@ from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.query import Query
-from seqaudit.replay.zenoh.reporting import OR_NOT_CAPTURED, Stream, ZenohReporter, rests
+from seqaudit.replay.zenoh.reporting import OR_NOT_CAPTURED, ZenohReporter, ZenohSubject, rests
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.story import BEFORE, BETWEEN_SESSIONS
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
 
 def findings(
-    report: ZenohReporter, stream: Stream, source: Source, subscriber: Subscriber
+    report: ZenohReporter, stream: ZenohSubject, source: Source, subscriber: Subscriber
 ) -> Iterator[Finding]:
     """Where what is missing was lost, and what came in vain."""
     mine = report.queries_of(source, subscriber)
@@ -30,7 +30,7 @@ def findings(
 
 def _where(
     report: ZenohReporter,
-    stream: Stream,
+    stream: ZenohSubject,
     source: Source,
     subscriber: Subscriber,
     gaps: list[Gap],
@@ -82,7 +82,7 @@ def _where(
         )  # fmt: skip
 
 
-def _came_back(report: ZenohReporter, stream: Stream, gaps: list[Gap]) -> Iterator[Finding]:
+def _came_back(report: ZenohReporter, stream: ZenohSubject, gaps: list[Gap]) -> Iterator[Finding]:
     """What passed between two sessions and a cache brought (ZN022)."""
     found = [gap for gap in gaps if Outcome.RECOVERED in gap.parts]
     if found:
@@ -96,7 +96,7 @@ def _came_back(report: ZenohReporter, stream: Stream, gaps: list[Gap]) -> Iterat
 
 
 def _discarded(
-    report: ZenohReporter, stream: Stream, source: Source, mine: list[Query], *, sure: bool
+    report: ZenohReporter, stream: ZenohSubject, source: Source, mine: list[Query], *, sure: bool
 ) -> Iterator[Finding]:
     """Samples in frames that came and were thrown away; some were asked for later (ZN006)."""
     asked = certificates.asked_for(mine)

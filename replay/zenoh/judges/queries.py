@@ -10,7 +10,7 @@ from seqaudit.replay.contract.worth import END, LIKELY, Claim
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.query import Sort
-from seqaudit.replay.zenoh.reporting import Stream, ZenohReporter
+from seqaudit.replay.zenoh.reporting import ZenohReporter, ZenohSubject
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
@@ -20,7 +20,7 @@ STORM_PER_GAP: Final = 3
 
 
 def findings(
-    report: ZenohReporter, stream: Stream, source: Source, subscriber: Subscriber
+    report: ZenohReporter, stream: ZenohSubject, source: Source, subscriber: Subscriber
 ) -> Iterator[Finding]:
     """Queries that ended in vain, and what waiting for them cost."""
     mine = report.queries_of(source, subscriber)
@@ -73,7 +73,9 @@ def findings(
         yield from _waits(report, stream, subscriber)
 
 
-def _waits(report: ZenohReporter, stream: Stream, subscriber: Subscriber) -> Iterator[Finding]:
+def _waits(
+    report: ZenohReporter, stream: ZenohSubject, subscriber: Subscriber
+) -> Iterator[Finding]:
     waits = [w for w in subscriber.waits if w.released.at_ns - w.held.at_ns >= WAIT_NS]
     if waits:
         longest = max(waits, key=lambda w: w.released.at_ns - w.held.at_ns)

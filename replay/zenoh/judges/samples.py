@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.worth import ORDERED, Claim
 from seqaudit.replay.zenoh.keys import UNRESOLVED
-from seqaudit.replay.zenoh.reporting import Stream, ZenohReporter
+from seqaudit.replay.zenoh.reporting import ZenohReporter, ZenohSubject
 from seqaudit.replay.zenoh.sources import Unnumbered
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
@@ -20,7 +20,9 @@ def unknown_keys(report: ZenohReporter) -> Finding:
     )  # fmt: skip
 
 
-def repeated(report: ZenohReporter, stream: Stream, subscriber: Subscriber) -> Iterator[Finding]:
+def repeated(
+    report: ZenohReporter, stream: ZenohSubject, subscriber: Subscriber
+) -> Iterator[Finding]:
     """What a subscriber had already (ZN008)."""
     if subscriber.repeat_count:
         yield from report.note(
@@ -31,7 +33,7 @@ def repeated(report: ZenohReporter, stream: Stream, subscriber: Subscriber) -> I
         )  # fmt: skip
 
 
-def without_numbers(report: ZenohReporter, stream: Stream, found: Unnumbered) -> Finding:
+def without_numbers(report: ZenohReporter, stream: ZenohSubject, found: Unnumbered) -> Finding:
     """Samples of which nobody notices that one is missing (ZN012)."""
     claim = ORDERED
     if found.key.startswith(UNRESOLVED):

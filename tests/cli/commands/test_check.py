@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from seqaudit.cli.main import main
 from seqaudit.cli.options.budget import EXAMPLE, budget_of
 from seqaudit.cli.output.budget import Budget, Scope, judged, measured, verdict_of
-from seqaudit.cli.output.budget import Result as Outcome
+from seqaudit.cli.output.budget import BudgetResult as Outcome
 from seqaudit.cli.output.writers import BY_SUFFIX
 
 ROOT = Path(__file__).parents[3] / "fixtures" / "jgroups"

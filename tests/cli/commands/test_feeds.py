@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from seqaudit.cli.main import main
 from seqaudit.cli.options.feeds import feeds_of
-from seqaudit.decoders.contract.feed_layout import Line, Place
+from seqaudit.decoders.contract.feed_layout import Line, Route
 from seqaudit.decoders.feeds.files import shipped
 from tests.decoders.feeds.builders import mold
 from tests.decoders.network import builders as p
@@ -33,14 +33,14 @@ def test_feeds_lists_the_shipped_ones() -> None:
 def test_a_feed_that_nothing_tells_from_others_needs_a_place() -> None:
     with pytest.raises(click.UsageError, match="give its place, such as srt@239"):
         feeds_of(["srt"], [])
-    assert feeds_of(["srt@:7001"], [])[0].match == (Place(port=(7001, 7001)),)
+    assert feeds_of(["srt@:7001"], [])[0].match == (Route(port=(7001, 7001)),)
 
 
 def test_feeds_auto_adds_what_can_be_recognised_and_nobody_has_named() -> None:
     named, *tried = feeds_of(["netflow5@:9995"], [], tried=True)
     assert (named.name, named.tried) == ("netflow5", False)
     assert [feed.name for feed in tried][:2] == ["sacn", "sflow"]  # most tells them apart
-    assert all(feed.tried and feed.match == (Place(),) for feed in tried)
+    assert all(feed.tried and feed.match == (Route(),) for feed in tried)
     assert "rtp" in {feed.name for feed in tried}  # on probation: RFC 3550 A.1
     assert not {"netflow5", "srt", "example"} & {feed.name for feed in tried}
 
@@ -74,16 +74,16 @@ def test_feeds_check_says_file_line_and_field(tmp_path: Path) -> None:
 
 def test_a_shipped_feed_is_where_the_command_line_says() -> None:
     (feed,) = feeds_of(["moldudp64@233.54.12.0/24:26400+:7,server=10.1.1.9:6000"], [])
-    assert feed.match == (Place("233.54.12.0/24", (26400, 26400)), Place(port=(7, 7)))
+    assert feed.match == (Route("233.54.12.0/24", (26400, 26400)), Route(port=(7, 7)))
     assert feed.servers == (("10.1.1.9", 6000),)
     (feed,) = feeds_of(["rtp@[ff05::1]:5004,hz=48000"], [])
-    assert feed.match == (Place("ff05::1", (5004, 5004)),)
+    assert feed.match == (Route("ff05::1", (5004, 5004)),)
     assert feed.timestamp is not None and feed.timestamp.hz == 48000
 
 
 def test_a_feed_of_which_nobody_says_the_place_is_anywhere_and_lines_are_a_place() -> None:
-    assert feeds_of(["rtp"], [])[0].match == (Place(),)
-    assert feeds_of(["rtp@any"], [])[0].match == (Place(),)
+    assert feeds_of(["rtp"], [])[0].match == (Route(),)
+    assert feeds_of(["rtp@any"], [])[0].match == (Route(),)
     (feed,) = feeds_of(["moldudp64"], [LINES])
     assert (feed.match, feed.lines) == (
         (),
@@ -93,7 +93,7 @@ def test_a_feed_of_which_nobody_says_the_place_is_anywhere_and_lines_are_a_place
 
 def test_the_same_feed_at_two_places_is_one_feed() -> None:
     (feed,) = feeds_of(["rtp@:5004", "rtp@:5006"], [])
-    assert feed.match == (Place(port=(5004, 5004)), Place(port=(5006, 5006)))
+    assert feed.match == (Route(port=(5004, 5004)), Route(port=(5006, 5006)))
 
 
 def test_two_feeds_that_are_recognised_may_both_be_anywhere() -> None:

@@ -13,16 +13,16 @@ from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.decoders.contract.feed_layout import Feed
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.feeds.datagrams import FeedDecoder
-from seqaudit.decoders.network.packets import Datagrams, Outcome
+from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from tests.decoders.feeds.naive import NaiveFeeds, Packet
 
 GROUP = ("239.1.0.1", 26400)
 SENDER = ("10.0.0.1", 5000)
 OUTCOMES = {
-    Outcome.NOT_CLAIMED: "other",
-    Outcome.DECODED: "decoded",
-    Outcome.MALFORMED: "malformed",
-    Outcome.TRUNCATED: "truncated",
+    FrameOutcome.NOT_CLAIMED: "other",
+    FrameOutcome.DECODED: "decoded",
+    FrameOutcome.MALFORMED: "malformed",
+    FrameOutcome.TRUNCATED: "truncated",
 }
 #: Columns that the naive model does not repeat.
 _LEFT_OUT = {"capture", "system", "carrier"}
@@ -87,7 +87,7 @@ def decoded(
         part = datagrams(chunk, hosts, first=first, compile_it=compile_it)
         batches += decoder.decode(part)
         outcomes += [
-            OUTCOMES[Outcome(value)]
+            OUTCOMES[FrameOutcome(value)]
             for value, packet in zip(part.outcome.tolist(), chunk, strict=True)
             if packet is not None
         ]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seqaudit.decoders.contract.events import Flag, Kind
-from seqaudit.decoders.contract.feed_layout import Condition, Feed, Is, Message, Place, Says, Type
+from seqaudit.decoders.contract.feed_layout import Condition, Feed, Is, Message, Route, Says, Type
 
 KINDS = {
     Is.DATA: Kind.DATA, Is.HEARTBEAT: Kind.HIGHEST, Is.RESET: Kind.NOTICE, Is.END: Kind.CLOSE,
@@ -56,7 +56,7 @@ class NaiveFeeds:
     """All feeds over one capture; ``rows`` are complete after ``finish``."""
 
     def __init__(self, feeds: tuple[Feed, ...]) -> None:
-        self.feeds = sorted(feeds, key=lambda f: any(p == Place() for p in f.match))
+        self.feeds = sorted(feeds, key=lambda f: any(p == Route() for p in f.match))
         self.open: dict[str, dict[str, Any]] = {}  # stream -> row
         self.known: set[str] = set()
         self.rows: list[dict[str, Any]] = []
@@ -82,13 +82,13 @@ class NaiveFeeds:
             if self.inside(feed, packet) or self.beside(feed, packet):
                 return self.read(feed, frame, packet)
         for feed in self.feeds:
-            if Place() in feed.match and self.fits(feed, packet):
+            if Route() in feed.match and self.fits(feed, packet):
                 return self.read(feed, frame, packet)
         return "other"
 
     def inside(self, feed: Feed, packet: Packet) -> bool:
         return any(packet.destination in line.ends for line in feed.lines) or any(
-            at(place, packet) for place in feed.match if place != Place()
+            at(place, packet) for place in feed.match if place != Route()
         )
 
     def beside(self, feed: Feed, packet: Packet) -> bool:
@@ -114,7 +114,7 @@ class NaiveFeeds:
         if len(data) < whole_size(feed) and packet.length > len(data):
             return "truncated"
         message = next((m for m in feed.told_messages if self.is_(feed, m, packet)), None)
-        if message is None and not self.inside(feed, packet) and Place() not in feed.match:
+        if message is None and not self.inside(feed, packet) and Route() not in feed.match:
             return "other"
         sort = message.sort if message else Is.DATA
         name = message.name if message else "DATA"
@@ -304,7 +304,7 @@ ONE = 1 << 32 | 1
 
 
 def on_probation(feed: Feed) -> bool:
-    return Place() in feed.match and not feed.lines
+    return Route() in feed.match and not feed.lines
 
 
 def one_more(feed: Feed, run: dict[str, Any]) -> int | None:
@@ -323,7 +323,7 @@ def is_aside(feed: Feed, packet: Packet, sort: Is) -> bool:
     return sort == Is.REPAIR or (feed.has_repairs and unicast and not named)
 
 
-def at(place: Place, packet: Packet) -> bool:
+def at(place: Route, packet: Packet) -> bool:
     def inside(network: str | None, address: str) -> bool:
         return network is None or ipaddress.ip_address(address) in ipaddress.ip_network(network)
 
@@ -463,7 +463,7 @@ def facts_of(feed: Feed) -> str:
         "hz": stamp.hz if stamp else None,
         "stamp_bits": feed.field(stamp.field).bits if stamp else None,
     }
-    if Place() in feed.match:
+    if Route() in feed.match:
         facts["recognised"] = True
     if on_probation(feed):
         facts["probation"] = "stream"

@@ -21,7 +21,7 @@ from seqaudit.decoders.contract.feed_layout import (
     Is,
     Line,
     Message,
-    Place,
+    Route,
     Says,
     Timestamp,
     Type,
@@ -34,7 +34,7 @@ from tests.decoders.feeds.naive import Packet
 
 MOLD = load_feed(shipped()["moldudp64"])
 RTP = load_feed(shipped()["rtp"])
-HERE = (Place("239.1.0.0/16", (26400, 26499)),)
+HERE = (Route("239.1.0.0/16", (26400, 26499)),)
 CLIENT = ("10.0.0.8", 40000)
 SERVER = ("10.1.1.9", 6000)
 
@@ -115,8 +115,8 @@ def layouts(draw: st.DrawFn) -> Feed:
         fields=tuple(everything),
         seqno="seqno",
         match=draw(st.sampled_from([
-            HERE, (Place(GROUP[0]), Place(port=(26401, 26402))), (Place(source="10.0.0.0/24"),),
-            (Place(),),
+            HERE, (Route(GROUP[0]), Route(port=(26401, 26402))), (Route(source="10.0.0.0/24"),),
+            (Route(),),
         ])),
         require=draw(st.sampled_from([(), (Condition("kind", ((0, 9),)),)])),
         recognise=(Condition("kind", ((0, 3), (5, 8))),),
@@ -256,7 +256,7 @@ def sessions(draw: st.DrawFn) -> list[Packet | None]:
 def test_the_short_cut_says_the_same(
     compile_it: bool, packets: list[Packet | None], stated: bool
 ) -> None:
-    feed = MOLD.at(HERE if stated else (Place(),))
+    feed = MOLD.at(HERE if stated else (Route(),))
     rows, outcomes, counts = expected([feed], packets)
     found, ended, account = decoded([feed], [packets], compile_it=compile_it)
     assert ended == outcomes
@@ -374,7 +374,7 @@ def test_requests_and_repairs_of_a_server_concern_the_session() -> None:
 
 
 def test_a_request_shows_by_its_length_where_nobody_named_a_server() -> None:
-    rows = mold_rows(Packet(CLIENT, SERVER, mold(seqno=2, count=3)), feed=MOLD.at((Place(),)))
+    rows = mold_rows(Packet(CLIENT, SERVER, mold(seqno=2, count=3)), feed=MOLD.at((Route(),)))
     assert rows == [("REQUEST", 1, 1, 2, 5, 1)]
 
 
@@ -387,7 +387,7 @@ def test_a_feed_anywhere_takes_only_what_fits_and_nothing_of_system_ports() -> N
         Packet(("10.0.0.9", 53), GROUP, fine),
         Packet(SENDER, GROUP, fine[:19]),
     ]
-    _, outcomes, account = decoded([MOLD.at((Place(),))], [[*others, Packet(SENDER, GROUP, fine)]])
+    _, outcomes, account = decoded([MOLD.at((Route(),))], [[*others, Packet(SENDER, GROUP, fine)]])
     assert outcomes == ["other"] * 5 + ["decoded"]
     assert account["feeds"] == {"moldudp64": {"taken": 1, "refused": 3}}
     assert account["sureness"] == {"likely": 1}
@@ -428,7 +428,7 @@ def test_rtp_wraps_at_16_bits_and_rtcp_and_other_versions_are_not_it() -> None:
         Packet(SENDER, to, b"\x80\xc8" + rtp(2)[2:]),  # an RTCP sender report
         Packet(SENDER, (to[0], 5005), b"\x80\xc8" + rtp(2)[2:]),
     ]
-    rows, outcomes, _ = decoded([RTP.at((Place(port=(5004, 5004)),))], [packets])
+    rows, outcomes, _ = decoded([RTP.at((Route(port=(5004, 5004)),))], [packets])
     assert outcomes == ["decoded"] * 3 + ["other"] * 3
     assert only(rows, "stream", "seqno", "stop_seqno", "conn_id") == [
         ("rtp|ssrc=7|10.0.0.1:5000>10.0.0.8:5004|", 65535, 65536, 8000),
@@ -451,7 +451,7 @@ def test_a_datagram_over_the_wrap_is_two_rows() -> None:
 def test_the_rate_of_an_unknown_payload_type_is_unknown_unless_given() -> None:
     assert RTP.timestamp is not None
     packets = [[Packet(SENDER, GROUP, rtp(1, 10, payload_type=96))]]
-    feed = RTP.at((Place(),))
+    feed = RTP.at((Route(),))
     given_hz = dataclasses.replace(feed, timestamp=dataclasses.replace(RTP.timestamp, hz=48000))
     assert only(decoded([feed], packets)[0], "conn_id") == [(None,)]
     assert only(decoded([given_hz], packets)[0], "conn_id") == [(48000,)]
@@ -522,12 +522,12 @@ def test_different_texts_have_different_names(one: bytes, other: bytes) -> None:
 def test_the_words_of_the_kernel_are_those_of_its_callers() -> None:
     from seqaudit.decoders.feeds.tables import SORTS
     from seqaudit.decoders.network import packet_kernels
-    from seqaudit.decoders.network.packets import Outcome
+    from seqaudit.decoders.network.packets import FrameOutcome
 
     assert [getattr(k, f"IS_{sort.name}") for sort in SORTS] == list(range(len(SORTS)))
     assert [getattr(k, f"SAYS_{says.name}") for says in Says] == [0, 1, 2]
     assert (k.DECODED, k.MALFORMED, k.TRUNCATED) == (
-        Outcome.DECODED, Outcome.MALFORMED, Outcome.TRUNCATED,
+        FrameOutcome.DECODED, FrameOutcome.MALFORMED, FrameOutcome.TRUNCATED,
     )  # fmt: skip
     assert k.HOSTS == packet_kernels.HOSTS
     assert k.FLAG_MULTICAST == Flag.MULTICAST

@@ -12,7 +12,7 @@ from seqaudit.decoders.contract.feed_layout import (
     Field,
     Is,
     Message,
-    Place,
+    Route,
     Says,
     Type,
 )
@@ -83,8 +83,8 @@ def test_places_are_kept_in_canonical_form() -> None:
         "f.yaml",
     )
     assert feed.match == (
-        Place("239.1.0.0/16", (1, 9), "10.0.0.1"),
-        Place("ff05::1", source_port=(7, 7)),
+        Route("239.1.0.0/16", (1, 9), "10.0.0.1"),
+        Route("ff05::1", source_port=(7, 7)),
     )
 
 

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seqaudit.decoders.contract.feed_layout import Place
+from seqaudit.decoders.contract.feed_layout import Route
 from seqaudit.decoders.feeds import datagrams as feed_datagrams
 from seqaudit.decoders.feeds import words
 from seqaudit.decoders.feeds.files import read_feed
 from tests.decoders.feeds.builders import GROUP, SENDER, decoded
 from tests.decoders.feeds.naive import Packet
 
-HERE = (Place("239.1.0.0/16", (26400, 26499)),)
+HERE = (Route("239.1.0.0/16", (26400, 26499)),)
 
 
-def feed_of(text: str, places: tuple[Place, ...] = HERE) -> Any:
+def feed_of(text: str, places: tuple[Route, ...] = HERE) -> Any:
     return read_feed("feed: f\n" + text, "f.yaml").at(places)
 
 
@@ -84,7 +84,7 @@ def test_of_a_datagram_that_was_cut_the_units_that_are_there_count() -> None:
 
 
 def test_where_nobody_said_the_place_the_units_fill_the_datagram() -> None:
-    anywhere = feed_of(BY_LENGTH, (Place(),))
+    anywhere = feed_of(BY_LENGTH, (Route(),))
     fills, not_quite = by_length(1) + by_length(2), by_length(1) + by_length(2) + b"\0"
     assert decoded([anywhere], [packets(fills, not_quite)])[1] == ["decoded", "other"]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scapy.layers.dns import DNS, DNSQR
 
 from seqaudit.decoders.infer.known import is_dns
-from seqaudit.decoders.infer.layout import Field, Heartbeats, Layout
+from seqaudit.decoders.infer.layout import FieldAt, Heartbeats, Layout
 from seqaudit.decoders.infer.number import fingerprints, grow, signed, weigh
 from seqaudit.decoders.infer.search import infer
 from tests.decoders.feeds.layouts import disturbed, draw, moldudp64, rtp, sample
@@ -25,7 +25,7 @@ def best(payloads: list[bytes]) -> Layout:
     return answer.layouts[0]
 
 
-def place(field: Field | None) -> tuple[int, int] | None:
+def place(field: FieldAt | None) -> tuple[int, int] | None:
     return None if field is None else (field.offset, field.width)
 
 
@@ -34,7 +34,7 @@ def place(field: Field | None) -> tuple[int, int] | None:
 def test_the_true_field_of_a_random_layout_ranks_first(seed: int, disorder: float) -> None:
     drawn = draw(seed, disorder=disorder)
     found = best(drawn.payloads)
-    assert found.number == Field(drawn.offset, drawn.width, drawn.order)
+    assert found.number == FieldAt(drawn.offset, drawn.width, drawn.order)
     assert (found.count is None) == (drawn.count is None)
     assert (found.key is None) == (drawn.key is None)
 
@@ -55,7 +55,7 @@ def test_a_zero_byte_above_a_plain_width_is_said_to_tie(seed: int) -> None:
     found = best(drawn.payloads)
     assert drawn.width == 3
     assert found.number.width == 2
-    assert found.ties == (Field(drawn.offset, 3, drawn.order),)
+    assert found.ties == (FieldAt(drawn.offset, 3, drawn.order),)
 
 
 @pytest.mark.parametrize("disorder", [0.0, 0.2])
@@ -64,9 +64,9 @@ def test_moldudp64_with_sessions(disorder: float) -> None:
     if disorder:
         payloads = disturbed(payloads, random.Random(1), disorder)
     found = best(payloads)
-    assert found.number == Field(10, 8, "big")
-    assert found.count == Field(18, 2, "big")
-    assert (found.stream, found.key) == (("key",), Field(0, 10, None, text=True))
+    assert found.number == FieldAt(10, 8, "big")
+    assert found.count == FieldAt(18, 2, "big")
+    assert (found.stream, found.key) == (("key",), FieldAt(0, 10, None, text=True))
     assert found.confidence == "high"
 
 
@@ -77,14 +77,14 @@ def test_rtp_with_four_sources(payload_type: int, disorder: float) -> None:
     if disorder:
         payloads = disturbed(payloads, random.Random(2), disorder)
     found = best(payloads)
-    assert found.number == Field(2, 2, "big")
-    assert (found.stream, found.key) == (("key",), Field(8, 4, "big"))
+    assert found.number == FieldAt(2, 2, "big")
+    assert (found.stream, found.key) == (("key",), FieldAt(8, 4, "big"))
 
 
 @pytest.mark.parametrize("payload_type", [0, 96])
 def test_rtp_with_one_source(payload_type: int) -> None:
     found = best(rtp(2_000, 1, payload_type))
-    assert (found.number, found.count, found.stream) == (Field(2, 2, "big"), None, ())
+    assert (found.number, found.count, found.stream) == (FieldAt(2, 2, "big"), None, ())
 
 
 def test_what_the_datagrams_do_is_the_evidence() -> None:
@@ -99,7 +99,7 @@ def test_what_the_datagrams_do_is_the_evidence() -> None:
 def test_a_wrap_proves_the_width() -> None:
     payloads = [bytes([7, 9, number & 0xFF, 9]) for number in range(600)]
     found = best(payloads)
-    assert (found.number, found.wraps, found.ties) == (Field(2, 1, None), True, ())
+    assert (found.number, found.wraps, found.ties) == (FieldAt(2, 1, None), True, ())
 
 
 def test_a_byte_that_neither_carried_nor_wrapped_is_too_little() -> None:
@@ -113,7 +113,7 @@ def test_half_of_an_aligned_pair_is_told_with_a_doubt() -> None:
     (start,) = struct.unpack_from(">H", rtp(1)[0], 2)
     short = [p for p in rtp(400) if struct.unpack_from(">H", p, 2)[0] >> 8 == (start >> 8) + 1]
     found = best(short[:100])
-    assert (found.number, found.ties) == (Field(2, 2, "big"), (Field(3, 1, None),))
+    assert (found.number, found.ties) == (FieldAt(2, 2, "big"), (FieldAt(3, 1, None),))
     assert found.confidence == "low"
     assert found.notes == ("only its lowest byte was seen to move",)
     assert not infer(sample(short[:40])).layouts
@@ -121,8 +121,8 @@ def test_half_of_an_aligned_pair_is_told_with_a_doubt() -> None:
 
 def test_bytes_that_never_changed_are_said_to_tie() -> None:
     found = best([b"\x51" + struct.pack(">I", number) + b"\x51" for number in range(1, 400)])
-    assert (found.number, found.proven) == (Field(1, 4, "big"), 2)
-    assert found.ties == (Field(3, 2, "big"),)
+    assert (found.number, found.proven) == (FieldAt(1, 4, "big"), 2)
+    assert found.ties == (FieldAt(3, 2, "big"),)
 
 
 def test_heartbeats_of_their_own_kind_state_the_last_number() -> None:
@@ -136,7 +136,7 @@ def test_heartbeats_of_their_own_kind_state_the_last_number() -> None:
         number += not beat
     found = best(payloads)
     beats = sum(payload[1] == 1 for payload in payloads)
-    assert (found.number, found.kind) == (Field(2, 4, "little"), Field(1, 1, None))
+    assert (found.number, found.kind) == (FieldAt(2, 4, "little"), FieldAt(1, 1, None))
     assert found.heartbeats == (Heartbeats(1, beats, "last"),)
 
 
@@ -144,13 +144,13 @@ def test_an_end_of_session_is_a_count_of_all_ones() -> None:
     payloads = moldudp64(2_000)
     end = int.from_bytes(payloads[-1][10:18], "big") + int.from_bytes(payloads[-1][18:20], "big")
     found = best(payloads + [b"FEED00001 " + struct.pack(">QH", end, 0xFFFF)] * 3)
-    assert (found.number, found.ends) == (Field(10, 8, "big"), 3)
+    assert (found.number, found.ends) == (FieldAt(10, 8, "big"), 3)
 
 
 def test_a_session_that_is_followed_by_another_is_a_key() -> None:
     found = best(moldudp64(900) + moldudp64(600, (b"FEED00002 ",)))
-    assert (found.number, found.count) == (Field(10, 8, "big"), Field(18, 2, "big"))
-    assert (found.stream, found.key) == (("key",), Field(0, 10, None, text=True))
+    assert (found.number, found.count) == (FieldAt(10, 8, "big"), FieldAt(18, 2, "big"))
+    assert (found.stream, found.key) == (("key",), FieldAt(0, 10, None, text=True))
     assert found.evidence.unexplained == 0
 
 
@@ -163,7 +163,7 @@ def test_sources_tell_streams_apart() -> None:
         sources.append(source)
         numbers[source] += 1
     (found, *_) = infer(replace(sample(payloads), source=np.array(sources))).layouts
-    assert (found.number, found.stream, found.streams) == (Field(4, 4, "big"), ("source",), 2)
+    assert (found.number, found.stream, found.streams) == (FieldAt(4, 4, "big"), ("source",), 2)
 
 
 def test_a_restart_is_survived() -> None:
@@ -171,7 +171,7 @@ def test_a_restart_is_survived() -> None:
     found = best(
         [struct.pack(">I", number) + bytes([at % 251]) for at, number in enumerate(numbers)]
     )
-    assert (found.number, found.evidence.unexplained) == (Field(0, 4, "big"), 1)
+    assert (found.number, found.evidence.unexplained) == (FieldAt(0, 4, "big"), 1)
 
 
 # ---- none
@@ -389,10 +389,10 @@ def test_a_counter_that_begins_anew_for_each_key_is_read_with_the_key(
     sessions: int, packets: int
 ) -> None:
     found = best(wireguard(sessions, packets))
-    assert found.number == Field(8, 8, "little")
+    assert found.number == FieldAt(8, 8, "little")
     assert found.evidence.missing == 0
     if sessions > 1:
-        assert (found.stream, found.key) == (("key",), Field(4, 4, "big"))
+        assert (found.stream, found.key) == (("key",), FieldAt(4, 4, "big"))
     assert [other.says for other in found.heartbeats] == [None], "handshakes state no number"
 
 

@@ -13,7 +13,7 @@ from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.jgroups import kernels as wire
 from seqaudit.decoders.jgroups.datagrams import JGroupsDecoder
 from seqaudit.decoders.jgroups.names import version_text
-from seqaudit.decoders.network.packets import Outcome
+from seqaudit.decoders.network.packets import FrameOutcome
 from tests.decoders.jgroups.builders import (
     EMPTY,
     OBJECT,
@@ -217,7 +217,7 @@ def test_the_largest_datagram_fits_into_empty_tables(part: bytes) -> None:
     frame = listed(*parts, version=V4_2_22)
     frame += bytes(65_535 - len(frame))
     decoded = Decoded([frame, single(msg4(1)), frame], FORCED)
-    assert decoded.outcome[1] == Outcome.DECODED
+    assert decoded.outcome[1] == FrameOutcome.DECODED
     known = decoded.account["messages_by"]
     assert sum(n for words in known.values() for n in words.values()) == 2 * count + 1
 
@@ -256,24 +256,24 @@ def test_a_full_table_of_streams_ends_all_runs(monkeypatch: pytest.MonkeyPatch) 
 )
 def test_what_is_not_certainly_jgroups_is_left_alone_unless_forced(payload: bytes) -> None:
     decoded = Decoded([payload])
-    assert (decoded.outcome, decoded.rows) == ([Outcome.NOT_CLAIMED], [])
+    assert (decoded.outcome, decoded.rows) == ([FrameOutcome.NOT_CLAIMED], [])
     assert decoded.account["sureness"] == {}
     if len(payload) >= 3:
         forced = Decoded([payload], FORCED)
-        assert forced.outcome != [Outcome.NOT_CLAIMED]
+        assert forced.outcome != [FrameOutcome.NOT_CLAIMED]
         assert sum(forced.account["sureness"].values()) == 1
 
 
 @pytest.mark.rule("replay/README.md 6")
 def test_a_port_of_another_system_is_not_looked_at() -> None:
     other = DecodeSettings(decode_as=(("udp", 7800, "feed"), ("tcp", 45588, "jgroups")))
-    assert Decoded([single(msg4(1))], other).outcome == [Outcome.NOT_CLAIMED]
+    assert Decoded([single(msg4(1))], other).outcome == [FrameOutcome.NOT_CLAIMED]
 
 
 @pytest.mark.rule("replay/README.md 6")
 def test_a_frame_that_another_decoder_has_claimed_is_left_alone() -> None:
     given_ = datagrams([single(msg4(1))])
-    given_.outcome[:] = Outcome.DECODED
+    given_.outcome[:] = FrameOutcome.DECODED
     assert JGroupsDecoder(DecodeSettings()).decode(given_) == []
 
 
@@ -281,7 +281,7 @@ def test_a_frame_that_another_decoder_has_claimed_is_left_alone() -> None:
 def test_a_list_with_a_cluster_name_is_certain_only_when_whole() -> None:
     whole = listed(message(header(20, 62), version=V4_2_22), version=V4_2_22)
     decoded = Decoded([whole, whole[:-1]])
-    assert decoded.outcome == [Outcome.DECODED, Outcome.NOT_CLAIMED]
+    assert decoded.outcome == [FrameOutcome.DECODED, FrameOutcome.NOT_CLAIMED]
     assert decoded.account["messages_by"] == {"jgroups": {"FD_ALL": 1}}
 
 
@@ -293,7 +293,7 @@ def test_a_message_whose_payload_was_cut_by_the_snap_length_is_still_an_event() 
     frame = listed(message(msg4(1), tp()), message(msg4(2), tp(), payload=sized(bytes(100))))
     decoded = Decoded([frame], cut=60)
     assert decoded.of("seqno", "count", "flags") == [(1, 2, Flag.CUT)]
-    assert decoded.outcome == [Outcome.TRUNCATED]
+    assert decoded.outcome == [FrameOutcome.TRUNCATED]
     assert decoded.account["sureness"] == {"likely": 1}
     sizes = len(message(msg4(1), tp())) + len(message(msg4(2), tp(), payload=sized(bytes(100))))
     assert [row["size"] for row in decoded.rows if "seqno" in row] == [sizes]
@@ -304,9 +304,9 @@ def test_a_message_whose_payload_was_cut_by_the_snap_length_is_still_an_event() 
 def test_a_cut_frame_is_truncated_and_the_same_bytes_alone_are_malformed(cut: int) -> None:
     frame = listed(message(msg4(1), tp()), message(msg4(2), tp()), message(msg4(3), tp()))
     alone = Decoded([frame[:-cut]])
-    assert alone.outcome == [Outcome.MALFORMED]
+    assert alone.outcome == [FrameOutcome.MALFORMED]
     short = Decoded([frame], cut=cut)
-    assert short.outcome == [Outcome.TRUNCATED]
+    assert short.outcome == [FrameOutcome.TRUNCATED]
     assert alone.account["undecoded"] == short.account["undecoded"] == {}
 
 
@@ -316,7 +316,7 @@ def test_an_object_cut_by_the_snap_length_is_no_fault_of_the_frame() -> None:
     frame = single(header(48, 82, b"\3"), to=B, kind=OBJECT, payload=asked)
     decoded = Decoded([frame], cut=8)
     assert decoded.of("wire_kind", "count", "seqno", "detail") == [("XMIT_REQ", 0, None, "[]")]
-    assert (decoded.outcome, decoded.account["undecoded"]) == ([Outcome.TRUNCATED], {})
+    assert (decoded.outcome, decoded.account["undecoded"]) == ([FrameOutcome.TRUNCATED], {})
 
 
 @pytest.mark.rule("decoders/README.md 3")
@@ -488,7 +488,11 @@ def test_a_release_before_those_that_are_decoded_is_named_and_not_half_decoded(
 ) -> None:
     old = [single(data3(n), to=B, version=V3_2_12) for n in (1, 2)]
     decoded = Decoded([*old, single(msg4(1))], compile_it=compile_it)
-    assert decoded.outcome == [Outcome.UNDECODABLE, Outcome.UNDECODABLE, Outcome.DECODED]
+    assert decoded.outcome == [
+        FrameOutcome.UNDECODABLE,
+        FrameOutcome.UNDECODABLE,
+        FrameOutcome.DECODED,
+    ]
     assert decoded.of("seqno", "source") == [(1, A)]
     assert decoded.account["undecoded"] == {
         "JGroups 3.2.12 is older than 3.5, the first that is decoded": 2

@@ -114,7 +114,7 @@ def test_a_digest_that_leaves_bytes_over_was_misread() -> None:
 @pytest.mark.rule("jgroups.md 2.7")
 def test_discovery_data_has_nothing_after_it() -> None:
     one = who(A) + b"\1" + text("A") + ip4("10.80.0.1", 7800) + whos(A, B)
-    named = objects.Named(A, "A", "10.80.0.1:7800")
+    named = objects.DiscoveredMember(A, "A", "10.80.0.1:7800")
     assert objects.ping_names(i32(1) + one, V5_6_0) == [named]
     assert objects.ping_names(i32(1) + one + b"\0", V5_6_0) is None
     assert objects.ping_names(b"\1" + one, V5_2_0) == [named]

@@ -23,7 +23,7 @@ from seqaudit.decoders.jgroups.tcp import JGroupsStreams
 from seqaudit.decoders.kernels import loader as kernels
 from seqaudit.decoders.stages.first import decode_piece, reassemble
 from seqaudit.decoders.stages.tcp import TcpAssembler
-from seqaudit.decoders.tcp.framing import Verdict
+from seqaudit.decoders.tcp.framing import Match
 from seqaudit.decoders.tcp.segments import Segments
 from seqaudit.decoders.tcp.wire import ACK, FIN
 from seqaudit.pipeline.direct.engine import ordered
@@ -95,22 +95,22 @@ ANSWER: Final = single(data3(1, first=True), to=A, by=B)
 
 def test_the_preamble_says_it_all() -> None:
     streams = JGroupsStreams(DecodeSettings())
-    assert streams.recognise(preamble()[:3], True) == Verdict.UNDECIDED
-    assert streams.recognise(preamble()[:6], True) == Verdict.YES
-    assert streams.recognise(preamble(), False) == Verdict.YES
-    assert streams.recognise(b"bela" + i16(0x5000) + b"....", True) == Verdict.NO
+    assert streams.recognise(preamble()[:3], True) == Match.UNDECIDED
+    assert streams.recognise(preamble()[:6], True) == Match.YES
+    assert streams.recognise(preamble(), False) == Match.YES
+    assert streams.recognise(b"bela" + i16(0x5000) + b"....", True) == Match.NO
 
 
 def test_two_frames_in_a_row_are_jgroups_one_is_likely() -> None:
     streams = JGroupsStreams(DecodeSettings())
     for began in (True, False):
-        assert streams.recognise(framed(DATA, MSG), began) == Verdict.YES
-        assert streams.recognise(framed(DATA, MSG[:20]), began) == Verdict.YES
-        assert streams.recognise(framed(DATA), began) == Verdict.LIKELY
-        assert streams.recognise(framed(DATA)[:30], began) == Verdict.LIKELY
-    assert streams.recognise(b"..." + framed(DATA, MSG), False) == Verdict.YES
-    assert streams.recognise(b"..." + framed(DATA, MSG), True) == Verdict.NO
-    assert streams.recognise(DATA[9:] + framed(MSG, DATA), False) == Verdict.YES
+        assert streams.recognise(framed(DATA, MSG), began) == Match.YES
+        assert streams.recognise(framed(DATA, MSG[:20]), began) == Match.YES
+        assert streams.recognise(framed(DATA), began) == Match.LIKELY
+        assert streams.recognise(framed(DATA)[:30], began) == Match.LIKELY
+    assert streams.recognise(b"..." + framed(DATA, MSG), False) == Match.YES
+    assert streams.recognise(b"..." + framed(DATA, MSG), True) == Match.NO
+    assert streams.recognise(DATA[9:] + framed(MSG, DATA), False) == Match.YES
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_two_frames_in_a_row_are_jgroups_one_is_likely() -> None:
     ],
 )
 def test_other_protocols_are_told_at_once_where_their_begin_is_seen(begin: bytes) -> None:
-    assert JGroupsStreams(DecodeSettings()).recognise(begin, True) == Verdict.NO
+    assert JGroupsStreams(DecodeSettings()).recognise(begin, True) == Match.NO
 
 
 def test_lengths_that_lead_from_one_to_the_next_are_not_enough() -> None:
@@ -132,18 +132,18 @@ def test_lengths_that_lead_from_one_to_the_next_are_not_enough() -> None:
     streams = JGroupsStreams(DecodeSettings())
     record = i16(0x1968) + bytes(5) + b"\x7f\x18" + bytes(85)
     many = framed(*[record] * 40)
-    assert streams.recognise(many, True) == Verdict.NO
-    assert streams.recognise(many, False) == Verdict.UNDECIDED
+    assert streams.recognise(many, True) == Match.NO
+    assert streams.recognise(many, False) == Match.UNDECIDED
     padded = many + bytes(jgroups_tcp.SEARCHED)
-    assert streams.recognise(padded, False) == Verdict.NO
-    assert streams.recognise(framed(record, record, DATA, MSG), True) == Verdict.NO
-    assert streams.recognise(framed(record, DATA, MSG), False) == Verdict.YES
+    assert streams.recognise(padded, False) == Match.NO
+    assert streams.recognise(framed(record, record, DATA, MSG), True) == Match.NO
+    assert streams.recognise(framed(record, DATA, MSG), False) == Match.YES
 
 
 def test_without_a_begin_the_search_ends() -> None:
     streams = JGroupsStreams(DecodeSettings())
-    assert streams.recognise(b"x" * 1000, False) == Verdict.UNDECIDED
-    assert streams.recognise(b"x" * jgroups_tcp.SEARCHED, False) == Verdict.NO
+    assert streams.recognise(b"x" * 1000, False) == Match.UNDECIDED
+    assert streams.recognise(b"x" * jgroups_tcp.SEARCHED, False) == Match.NO
 
 
 # -- rows -----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.network.packets import Outcome
+from seqaudit.decoders.network.packets import FrameOutcome
 from tests.decoders.jgroups.builders import (
     BATCH,
     BYTES,
@@ -134,7 +134,7 @@ HEXDUMPS = [
 def test_an_annotated_hexdump_is_read_as_annotated(frame: str, expected: tuple[Any, ...]) -> None:
     decoded = Decoded([bytes.fromhex(frame)])
     assert decoded.of(*NAMES) == [expected]
-    assert decoded.outcome == [Outcome.DECODED]
+    assert decoded.outcome == [FrameOutcome.DECODED]
     assert decoded.account["sureness"] == {"certain": 1}
     assert decoded.account["versions"] == {"5.6.0": 1}
 
@@ -180,7 +180,7 @@ def test_a_seqno_that_no_sender_reaches_is_malformed(wire: str) -> None:
     frame = single(header(77, 99, b"\1" + bytes.fromhex(wire)))
     decoded = Decoded([frame], DecodeSettings(decode_as=(("udp", 7800, "jgroups"),)))
     assert decoded.of("wire_kind") == []
-    assert decoded.outcome == [Outcome.MALFORMED]
+    assert decoded.outcome == [FrameOutcome.MALFORMED]
 
 
 @pytest.mark.rule("jgroups.md 1.1")
@@ -216,14 +216,14 @@ def test_an_address_of_each_kind_is_the_source(address: bytes, name: str) -> Non
     frame = i16(V5_6_0) + b"\2" + message(msg4(1), tp(), source=address)
     decoded = Decoded([frame, frame])
     assert decoded.of("source", "stream", "seqno") == [(name, f"lab|{name}", 1)] * 2
-    assert decoded.outcome == [Outcome.DECODED] * 2
+    assert decoded.outcome == [FrameOutcome.DECODED] * 2
 
 
 @pytest.mark.rule("jgroups.md 1.2")
 @pytest.mark.parametrize("address", [b"\3" + who(A)[1:], b"\0" + i16(77), b"\x10\5\1\2\3\4\5\0\0"])
 def test_an_unknown_kind_of_address_is_not_guessed(address: bytes) -> None:
     frame = i16(V5_6_0) + b"\2" + message(msg4(1), tp(), source=address)
-    assert Decoded([frame]).outcome == [Outcome.NOT_CLAIMED]
+    assert Decoded([frame]).outcome == [FrameOutcome.NOT_CLAIMED]
 
 
 # 1.3 to 1.6 frames and messages
@@ -232,7 +232,7 @@ def test_an_unknown_kind_of_address_is_not_guessed(address: bytes) -> None:
 @pytest.mark.rule("jgroups.md 1.3")
 def test_bytes_after_the_last_message_are_a_malformed_frame_without_further_messages() -> None:
     decoded = Decoded([single(msg4(1)) + b"\0", listed(message(msg4(2), tp())) + b"\0"])
-    assert decoded.outcome == [Outcome.MALFORMED] * 2
+    assert decoded.outcome == [FrameOutcome.MALFORMED] * 2
     assert decoded.account["sureness"] == {"likely": 2}
 
 
@@ -241,7 +241,7 @@ def test_bytes_after_the_last_message_are_a_malformed_frame_without_further_mess
 def test_a_lying_payload_length_is_malformed_and_its_message_is_none(size: int) -> None:
     frame = single(msg4(1), payload=i32(size) + b"data")
     decoded = Decoded([frame])
-    assert decoded.outcome == [Outcome.MALFORMED]
+    assert decoded.outcome == [FrameOutcome.MALFORMED]
     assert decoded.of("seqno") == []
 
 
@@ -255,9 +255,10 @@ def test_list_messages_inherit_source_and_destination_unless_they_bring_a_source
 
 @pytest.mark.rule("jgroups.md 1.5")
 @pytest.mark.parametrize(("count", "outcome"), [
-    (1, Outcome.MALFORMED), (2, Outcome.DECODED), (3, Outcome.MALFORMED), (-1, Outcome.NOT_CLAIMED),
+    (1, FrameOutcome.MALFORMED), (2, FrameOutcome.DECODED), (3, FrameOutcome.MALFORMED),
+    (-1, FrameOutcome.NOT_CLAIMED),
 ])  # fmt: skip
-def test_a_list_has_as_many_messages_as_it_says(count: int, outcome: Outcome) -> None:
+def test_a_list_has_as_many_messages_as_it_says(count: int, outcome: FrameOutcome) -> None:
     frame = listed(message(msg4(1), tp()), message(msg4(2), tp()), count=count)
     assert Decoded([frame]).outcome == [outcome]
 
@@ -297,7 +298,7 @@ def test_a_payload_of_each_type_is_passed_over(kind: int, payload: bytes) -> Non
     frame = listed(first, message(msg4(3), tp()))
     decoded = Decoded([frame, single(msg4(5), kind=kind, payload=payload)])
     assert decoded.of("seqno") == [(1,), (3,), (5,)]
-    assert decoded.outcome == [Outcome.DECODED] * 2
+    assert decoded.outcome == [FrameOutcome.DECODED] * 2
     assert [row["size"] for row in decoded.rows if row.get("seqno") == 1] == [len(first)]
 
 
@@ -319,7 +320,7 @@ def test_messages_nested_too_deep_are_left_undecoded() -> None:
     for _ in range(5):
         nested = message(kind=COMPOSITE, payload=i32(1) + nested)
     decoded = Decoded([single(msg4(1), kind=COMPOSITE, payload=i32(1) + nested)])
-    assert decoded.outcome == [Outcome.UNDECODABLE]
+    assert decoded.outcome == [FrameOutcome.UNDECODABLE]
     assert decoded.account["undecoded"] == {"messages nested deeper than 4": 1}
 
 
@@ -328,7 +329,7 @@ def test_a_users_message_type_ends_what_can_be_read_of_a_frame() -> None:
     frame = listed(message(msg4(1), tp()), message(msg4(2), tp(), kind=33))
     decoded = Decoded([frame])
     assert decoded.of("seqno") == [(1,)]
-    assert decoded.outcome == [Outcome.UNDECODABLE]
+    assert decoded.outcome == [FrameOutcome.UNDECODABLE]
     assert decoded.account["undecoded"] == {"message type 33": 1}
 
 
@@ -343,10 +344,10 @@ def test_an_object_without_known_length_is_the_rest_or_ends_before_a_certain_mes
     decoded = Decoded([last, between, lost, single(msg4(6), kind=OBJECT, payload=unknown)])
     assert decoded.of("seqno", "count") == [(1, 6)]
     assert decoded.outcome == [
-        Outcome.DECODED,
-        Outcome.DECODED,
-        Outcome.UNDECODABLE,
-        Outcome.DECODED,
+        FrameOutcome.DECODED,
+        FrameOutcome.DECODED,
+        FrameOutcome.UNDECODABLE,
+        FrameOutcome.DECODED,
     ]
     assert decoded.account["undecoded"] == {"object class 21": 1, "object class 21, skipped": 1}
 
@@ -436,7 +437,7 @@ def test_every_known_header_is_passed_over_on_the_way_to_the_seqno(
     decoded = Decoded([frame, single(above, data3(7, first=True), to=B, payload=none)])
     reliable = [row for row in decoded.of("system", "seqno") if row[0] != "jgroups"]
     assert reliable == [("nakack4", 1), ("nakack4", 3), ("unicast3", 7)]
-    assert decoded.outcome == [Outcome.DECODED] * 2
+    assert decoded.outcome == [FrameOutcome.DECODED] * 2
     assert {key for key in decoded.account["undecoded"] if "header" in key} == set()
 
 
@@ -458,7 +459,7 @@ def test_headers_of_3x_have_ids_of_their_own(protocol: int, kind: int, body: byt
     numbered = header(57, 93, b"\1" + vlong(1))
     decoded = Decoded([single(header(protocol, kind, body), numbered, version=V3_6_0)])
     assert ("nakack2", 1) in decoded.of("system", "seqno")
-    assert decoded.outcome == [Outcome.DECODED]
+    assert decoded.outcome == [FrameOutcome.DECODED]
     assert decoded.account["sureness"] == {"certain": 1}
 
 
@@ -479,7 +480,7 @@ def test_an_unknown_header_above_the_seqno_is_skipped_to_what_cannot_be_chance(c
     frame = single(strange, *[header(1026, 1235, b"x")] * (count - 3), data3(5), to=B)
     decoded = Decoded([frame])
     assert decoded.of("seqno") == [(5,)]
-    assert decoded.outcome == [Outcome.DECODED]
+    assert decoded.outcome == [FrameOutcome.DECODED]
     assert decoded.account["undecoded"] == {"header class 1234 (protocol 1025), skipped": 1}
 
 
@@ -487,7 +488,7 @@ def test_an_unknown_header_above_the_seqno_is_skipped_to_what_cannot_be_chance(c
 def test_an_unknown_header_without_a_seqno_below_ends_at_the_transport_header() -> None:
     decoded = Decoded([single(header(1025, 1234, b"strange"))])
     assert decoded.of("seqno") == []
-    assert decoded.outcome == [Outcome.DECODED]
+    assert decoded.outcome == [FrameOutcome.DECODED]
     assert decoded.account["messages_by"] == {"jgroups": {"user defined": 1}}
 
 
@@ -498,7 +499,7 @@ def test_what_cannot_be_found_again_is_named_and_messages_before_it_stay() -> No
     )
     decoded = Decoded([frame])
     assert decoded.of("seqno") == [(1,)]
-    assert decoded.outcome == [Outcome.UNDECODABLE]
+    assert decoded.outcome == [FrameOutcome.UNDECODABLE]
     assert decoded.account["undecoded"] == {"header class 1234 (protocol 1025)": 1}
 
 
@@ -507,7 +508,7 @@ def test_what_encryption_hides_is_counted_and_what_it_does_not_is_read() -> None
     hides = header(58, 88, b"\1\1" + b"\0" + who(None) + b"\0")
     decoded = Decoded([single(hides), single(msg4(1), hides)])
     assert decoded.of("seqno") == [(1,)]
-    assert decoded.outcome == [Outcome.UNDECODABLE, Outcome.DECODED]
+    assert decoded.outcome == [FrameOutcome.UNDECODABLE, FrameOutcome.DECODED]
     assert decoded.account["undecoded"] == {"encrypted": 1}
 
 
@@ -519,7 +520,7 @@ def test_a_bare_discovery_datagram_names_a_member_but_not_its_socket() -> None:
     old = message(ping, source=who(B), payload=b"\1" + who(B) + b"\0" + text("B") + b"\1" + i16(-1),
                   version=V4_2_22)  # fmt: skip
     decoded = Decoded([frame, old], port=50528)
-    assert decoded.outcome == [Outcome.DECODED] * 2
+    assert decoded.outcome == [FrameOutcome.DECODED] * 2
     assert decoded.account["messages_by"] == {"jgroups": {"MPING": 2}}
     assert decoded.account["datagrams"] == {"single": 0, "list": 0, "bare": 2}
     assert [(row["source"], json.loads(row["detail"])) for row in decoded.rows] == [
@@ -636,7 +637,7 @@ def test_multicast_events_belong_to_the_stream_of_the_sender(
 def test_a_type_that_no_reliability_header_has_is_malformed(body: bytes) -> None:
     first = message(msg4(1), tp())
     bad = message(header(48, 82, body), tp()) if body == b"\5" else message(header(77, 99, body))
-    assert Decoded([listed(first, bad)]).outcome == [Outcome.MALFORMED]
+    assert Decoded([listed(first, bad)]).outcome == [FrameOutcome.MALFORMED]
 
 
 @pytest.mark.rule("jgroups.md 2.5")
@@ -774,14 +775,14 @@ def test_membership_messages_reach_the_cluster(
     alone = Decoded([single(gms(kind), to=B, payload=sized(payload), flags=0x10)])
     assert alone.of("kind", "wire_kind") == expected
     assert alone.account["messages_by"] == {"jgroups": {"GMS": 1}}
-    assert alone.outcome == [Outcome.DECODED]
+    assert alone.outcome == [FrameOutcome.DECODED]
 
 
 @pytest.mark.rule("jgroups.md 2.6")
 def test_a_view_that_cannot_be_read_stays_a_numbered_message() -> None:
     decoded = Decoded([single(gms(5), msg4(4), payload=sized(VIEW[:-1]))])
     assert decoded.of("kind", "seqno", "stream") == [(Kind.DATA, 4, f"lab|{A}")]
-    assert decoded.outcome == [Outcome.UNDECODABLE]
+    assert decoded.outcome == [FrameOutcome.UNDECODABLE]
     assert decoded.account["undecoded"] == {"payload of VIEW": 1}
 
 
@@ -859,7 +860,7 @@ def test_unicast_headers_by_release(version: int, body: bytes, expected: tuple[A
     )  # fmt: skip
     decoded = Decoded(frames)
     assert decoded.of("wire_kind", "seqno", "conn_id", "stamp") == [expected] * 2
-    assert decoded.outcome == [Outcome.DECODED] * 2
+    assert decoded.outcome == [FrameOutcome.DECODED] * 2
     assert decoded.account["sureness"] == {"certain": 2}
     assert {row["conversation"] for row in decoded.rows} >= {"unicast|lab"}
 
@@ -889,7 +890,7 @@ def test_requests_by_release(version: int, payload: bytes) -> None:
     assert decoded.of("wire_kind", "seqno", "stop_seqno", "count", "detail") == [
         ("XMIT_REQ", 3, 7, 3, "[[3,5],[6,7]]")
     ]
-    assert decoded.outcome == [Outcome.DECODED]
+    assert decoded.outcome == [FrameOutcome.DECODED]
 
 
 @pytest.mark.rule("jgroups.md 3")
@@ -938,7 +939,7 @@ def test_a_message_before_5_has_a_buffer_or_none(version: int) -> None:
     ]
     decoded = Decoded(frames)
     assert decoded.of("seqno", "stream") == [(1, f"lab|{A}"), (3, f"lab|{A}")]
-    assert decoded.outcome == [Outcome.DECODED]
+    assert decoded.outcome == [FrameOutcome.DECODED]
 
 
 @pytest.mark.rule("jgroups.md 3")
@@ -949,4 +950,4 @@ def test_lists_before_5_3_8_have_no_transport_header_and_that_has_no_flag() -> N
     ]
     decoded = Decoded(frames)
     assert decoded.of("seqno", "count") == [(1, 3)]
-    assert decoded.outcome == [Outcome.DECODED] * 2
+    assert decoded.outcome == [FrameOutcome.DECODED] * 2

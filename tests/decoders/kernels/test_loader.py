@@ -9,7 +9,7 @@ import pytest
 
 from seqaudit.decoders.kernels import loader as kernels
 from seqaudit.decoders.kernels import signals as interrupts
-from seqaudit.decoders.network.packets import Datagrams, Outcome
+from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.stages import registry
 from seqaudit.decoders.stages.registry import DatagramDecoder, DecodeSettings, Dispatcher
 
@@ -35,7 +35,7 @@ class Decoder:
 
     def decode(self, given: Datagrams) -> list[pa.RecordBatch]:
         self.calls.append((given.count, given.compile_it))
-        given.outcome[np.isin(given.frame, np.array(self.claims))] = Outcome.DECODED
+        given.outcome[np.isin(given.frame, np.array(self.claims))] = FrameOutcome.DECODED
         return []
 
     def finish(self) -> list[pa.RecordBatch]:

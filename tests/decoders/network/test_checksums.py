@@ -18,15 +18,15 @@ from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.checksums import (
     SENDERS,
     SEVERAL,
-    Checksums,
-    Counted,
+    ChecksumCheck,
+    ChecksumCounts,
     Sender,
     rows_of,
     united,
     verdict,
     verified,
 )
-from seqaudit.decoders.network.packets import Outcome, PacketReader, Packets
+from seqaudit.decoders.network.packets import FrameOutcome, PacketReader, Packets
 from tests.decoders.network.builders import (
     DESTINATION,
     DESTINATION6,
@@ -55,7 +55,7 @@ def flipped(packet: bytes, at: int) -> bytes:
     return packet[:at] + bytes([packet[at] ^ 0x10]) + packet[at + 1 :]
 
 
-def found_in(packets: Sequence[Packet], checksums: Checksums, *, compile_it: bool) -> Packets:
+def found_in(packets: Sequence[Packet], checksums: ChecksumCheck, *, compile_it: bool) -> Packets:
     reader = PacketReader(0, 0, compile_it=compile_it)
     (found,) = reader.read(records(packets))
     return checksums.judged(reader, found)
@@ -67,7 +67,7 @@ def marks(packets: Sequence[bytes], protocol: int = UDP, *, compile_it: bool = F
         Packet(ethernet(one, 0x86DD if one[0] >> 4 == 6 else 0x0800), offset=None)
         for one in packets
     ]
-    found = found_in(frames, Checksums(), compile_it=compile_it)
+    found = found_in(frames, ChecksumCheck(), compile_it=compile_it)
     rows = np.arange(len(packets))
     counts = np.zeros(k.HOSTS, np.int64)
     told: list[int] = verified(found, rows, protocol, counts).tolist()
@@ -174,7 +174,7 @@ def test_pgm_without_udp_is_marked_by_its_own_checksum(
 @pytest.mark.parametrize("compile_it", [False, True])
 def test_what_was_cut_is_not_judged(compile_it: bool) -> None:
     packet = Packet(ethernet(flipped(GOOD, 40)))
-    found = found_in([packet.cut(len(packet.data) - 1)], Checksums(), compile_it=compile_it)
+    found = found_in([packet.cut(len(packet.data) - 1)], ChecksumCheck(), compile_it=compile_it)
     counts = np.zeros(k.HOSTS, np.int64)
     assert verified(found, np.arange(1), UDP, counts).tolist() == [c.UNJUDGED]
     assert not counts.any()
@@ -202,7 +202,7 @@ def test_compiled_and_interpreted_marks_are_the_same(
 def test_no_byte_beside_a_packet_is_read() -> None:
     """Interpreted, on data that ends where the packet does."""
     packet = Packet(ethernet(GOOD))
-    found = found_in([packet], Checksums(), compile_it=False)
+    found = found_in([packet], ChecksumCheck(), compile_it=False)
     data = bytes(found.records.data)[: int(found.columns[k.STOP][0])]
     verify = kernel("network.checksum_kernels", compile_it=False).verify
     counts, told = np.zeros(k.HOSTS, np.int64), np.zeros(1, np.int64)
@@ -219,7 +219,7 @@ def test_no_byte_beside_a_packet_is_read() -> None:
 
 def judged(**counts: tuple[int, int, int]) -> tuple[set[str], set[str], set[str]]:
     """Who is damaged, unclear and untold, of senders that speak: bare, right and wrong."""
-    told = verdict({(name, UDP): Counted(*one, True) for name, one in counts.items()})
+    told = verdict({(name, UDP): ChecksumCounts(*one, True) for name, one in counts.items()})
     one, other, third = ({name for name, _ in part} for part in
                          (told.damaged, told.unclear, told.untold))  # fmt: skip
     return one, other, third
@@ -255,7 +255,7 @@ def test_a_packet_from_an_address_of_its_own_is_damaged_where_others_are() -> No
 
 
 def test_senders_of_nothing_known_are_not_judged() -> None:
-    silent = {("a", UDP): Counted(0, 9, 1, speaks=False)}
+    silent = {("a", UDP): ChecksumCounts(0, 9, 1, speaks=False)}
     assert verdict(silent) == verdict({})
 
 
@@ -266,7 +266,7 @@ SENDER: Final = st.tuples(st.integers(0, 40_000).map(lambda n: f"10.{n}"), st.sa
 def test_what_pieces_counted_adds_up(
     pieces: list[dict[Sender, tuple[int, int, int, bool]]],
 ) -> None:
-    parts = [rows_of({s: Counted(*one) for s, one in piece.items()}) for piece in pieces]
+    parts = [rows_of({s: ChecksumCounts(*one) for s, one in piece.items()}) for piece in pieces]
     expected: dict[Sender, list[int]] = {}
     for piece in pieces:
         for sender, one in piece.items():
@@ -280,8 +280,8 @@ def test_what_pieces_counted_adds_up(
 
 
 def test_the_senders_kept_of_very_many_do_not_depend_on_pieces() -> None:
-    every: dict[Sender, Counted] = {
-        (f"10.{n}", UDP): Counted(0, n, 1, True) for n in range(SENDERS + 50)
+    every: dict[Sender, ChecksumCounts] = {
+        (f"10.{n}", UDP): ChecksumCounts(0, n, 1, True) for n in range(SENDERS + 50)
     }
     whole = united([rows_of(every)])
     halves = [dict(list(every.items())[part::2]) for part in range(2)]
@@ -294,7 +294,7 @@ def test_the_senders_kept_of_very_many_do_not_depend_on_pieces() -> None:
 
 def told(packets: Sequence[bytes], *damaged: Sender, compile_it: bool) -> Packets:
     frames = [Packet(ethernet(one)) for one in packets]
-    return found_in(frames, Checksums(damaged), compile_it=compile_it)
+    return found_in(frames, ChecksumCheck(damaged), compile_it=compile_it)
 
 
 @pytest.mark.parametrize("compile_it", [False, True])
@@ -304,7 +304,7 @@ def test_a_damaged_datagram_is_none(compile_it: bool) -> None:
     found = told(packets, HERE, compile_it=compile_it)
     assert found.datagrams.frame.tolist() == [1, 3]
     assert found.columns[k.STATE].tolist() == [k.DATAGRAM, k.DAMAGED, k.DATAGRAM]
-    assert (found.datagrams.outcome == Outcome.NOT_CLAIMED).all()
+    assert (found.datagrams.outcome == FrameOutcome.NOT_CLAIMED).all()
     assert told(packets, (DESTINATION, UDP), (SOURCE, TCP), compile_it=compile_it).only_datagrams
 
 
@@ -319,20 +319,23 @@ def test_a_damaged_segment_is_none(compile_it: bool) -> None:
 def test_senders_of_pgm_and_of_udp_are_judged_apart(compile_it: bool) -> None:
     raw = ipv4(pgm(), protocol=PGM)
     packets = [GOOD, raw, flipped(GOOD, 40), flipped(raw, 45)]
-    checksums = Checksums([(SOURCE, PGM)])
+    checksums = ChecksumCheck([(SOURCE, PGM)])
     frames = [Packet(ethernet(one)) for one in packets]
     found = found_in(frames, checksums, compile_it=compile_it)
     assert found.datagrams.frame.tolist() == [1, 2, 3]
     checksums.note(found, 0)
-    senders: dict[Sender, Counted] = {}
+    senders: dict[Sender, ChecksumCounts] = {}
     checksums.add_to(senders)
-    assert senders == {HERE: Counted(0, 1, 1, True), (SOURCE, PGM): Counted(0, 1, 1, True)}
+    assert senders == {
+        HERE: ChecksumCounts(0, 1, 1, True),
+        (SOURCE, PGM): ChecksumCounts(0, 1, 1, True),
+    }
 
 
 @pytest.mark.parametrize("compile_it", [False, True])
 def test_rows_after_a_damaged_one_are_as_ever(compile_it: bool) -> None:
     """What was written over the kernel's rows is prepared anew."""
-    reader, checksums = PacketReader(0, 0, compile_it=compile_it), Checksums([HERE])
+    reader, checksums = PacketReader(0, 0, compile_it=compile_it), ChecksumCheck([HERE])
 
     def counts(packets: list[Packet]) -> list[int]:
         read = reader.read(records(packets))

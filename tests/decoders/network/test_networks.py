@@ -6,7 +6,7 @@ from itertools import permutations
 import pytest
 
 from seqaudit.decoders.network import packet_kernels as k
-from seqaudit.decoders.network.networks import BETWEEN_PORTS, FLOWS, Evidence, Spoken, apart
+from seqaudit.decoders.network.networks import BETWEEN_PORTS, FLOWS, NetworkEvidence, Spoken, apart
 
 SECOND = 1_000_000_000
 RED, BLUE, GREEN = (n << k.KEY_NUMBER | k.TUNNEL_VXLAN << k.KEY_KIND for n in (5, 6, 7))
@@ -20,7 +20,7 @@ def spoken(*digests: int, at_ns: int = 0, packets: int = 40, last_ns: int = SECO
 
 
 def found(*said: tuple[int, int, Spoken]) -> list[frozenset[int]]:
-    evidence = Evidence()
+    evidence = NetworkEvidence()
     for flow, network, one in said:
         evidence.add(flow, network, one)
     return apart(evidence)
@@ -82,13 +82,13 @@ def test_pieces_add_up_in_any_order(order: tuple[int, ...]) -> None:
     """Also where there are more flows than are compared."""
     pieces = []
     for piece in range(3):
-        own = Evidence()
+        own = NetworkEvidence()
         own.frames = {RED: piece + 1}
         for number in range(FLOWS):
             own.add(number * 3 + piece, RED, spoken(number, number + piece, packets=piece + 1))
             own.add(number, BLUE, spoken(5 - piece))
         pieces.append(own.rows())
-    together, expected = Evidence(), Evidence()
+    together, expected = NetworkEvidence(), NetworkEvidence()
     for piece in order:
         together.take_in(pieces[piece])
     for one in pieces:

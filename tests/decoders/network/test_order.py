@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from seqaudit.decoders.capture.reader import Records
-from seqaudit.decoders.network.order import HORIZON_NS, NAMED_STEPS, Order
+from seqaudit.decoders.network.order import HORIZON_NS, NAMED_STEPS, PieceOrder
 
 MS = 1_000_000
 #: (time in ms, sender, IP id)
@@ -34,15 +34,15 @@ def chunk(packets: list[Packet], first_frame: int = 1) -> Records:
     )  # fmt: skip
 
 
-def told(*packets: Packet) -> tuple[list[int], Order]:
-    order = Order()
+def told(*packets: Packet) -> tuple[list[int], PieceOrder]:
+    order = PieceOrder()
     arranged = order.arranged(chunk(list(packets)))
     return (arranged.at_ns // MS).tolist(), order
 
 
 def test_a_chunk_in_order_is_handed_on_as_it_is() -> None:
     records = chunk([(1, 1, 1), (2, 1, 2), (2, 2, 1)])
-    order = Order()
+    order = PieceOrder()
     assert order.arranged(records) is records
     assert (order.late, order.steps, order.moved) == (0, [], [])
 
@@ -132,7 +132,7 @@ def test_records_are_put_in_order_on_either_side_of_a_step() -> None:
 
 
 def test_a_record_that_belongs_into_the_chunk_before_is_named() -> None:
-    order = Order()
+    order = PieceOrder()
     order.arranged(chunk([(1, 1, 1), (5, 2, 7)]))
     order.arranged(chunk([(4, 1, 2), (6, 2, 8)], first_frame=3))
     assert (order.torn, order.steps) == ([3], [])
@@ -141,7 +141,7 @@ def test_a_record_that_belongs_into_the_chunk_before_is_named() -> None:
 def test_records_of_another_piece_tell_nothing() -> None:
     primes = chunk([(9, 1, 1), (1, 1, 2)])
     primes.frame[:] = 0
-    order = Order()
+    order = PieceOrder()
     assert order.arranged(primes) is primes
     assert order.account()["first_ns"] is None
 
@@ -152,7 +152,7 @@ def test_of_more_steps_than_are_named_the_stretch_is() -> None:
     _, order = told(*packets)
     assert (len(order.steps), order.steps_more) == (NAMED_STEPS, 49)
     assert order.beyond == (2 * NAMED_STEPS + 3, 2 * back[-1] + 1)
-    torn = Order()
+    torn = PieceOrder()
     for number in (*range(1, NAMED_STEPS + 1), 700, 650):
         torn.tears(number)
     assert (len(torn.torn), torn.beyond) == (NAMED_STEPS, (650, 700))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from seqaudit.decoders.capture.reader import Records
 from seqaudit.decoders.network import overlap
-from seqaudit.decoders.network.order import Order
+from seqaudit.decoders.network.order import PieceOrder
 from seqaudit.decoders.network.overlap import in_order
 from tests.decoders.network.test_order import MS, Packet, chunk
 
@@ -33,9 +33,9 @@ def chunks(whole: Records, first: int, stop: int, size: int, frame: int) -> list
     return [part(whole, at, min(at + size, stop), frame and frame + at - first) for at in starts]
 
 
-def piece(whole: Records, first: int, stop: int, size: int) -> tuple[Emitted, Order]:
+def piece(whole: Records, first: int, stop: int, size: int) -> tuple[Emitted, PieceOrder]:
     """What a piece of a capture hands on."""
-    order = Order()
+    order = PieceOrder()
     read = [
         *chunks(whole, 0, first, size, 0),
         *chunks(whole, first, stop, size, 1),
@@ -51,8 +51,8 @@ def piece(whole: Records, first: int, stop: int, size: int) -> tuple[Emitted, Or
     return found, order
 
 
-def in_one(packets: list[Packet]) -> tuple[list[tuple[int, bytes]], Order]:
-    order = Order()
+def in_one(packets: list[Packet]) -> tuple[list[tuple[int, bytes]], PieceOrder]:
+    order = PieceOrder()
     arranged = order.arranged(chunk(packets))
     return [
         (int(at), bytes(arranged.data[int(start) : int(start) + int(size)]))

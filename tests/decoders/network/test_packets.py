@@ -17,7 +17,7 @@ from seqaudit.decoders.capture.reader import Reader
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network import rare_links as link_slow
-from seqaudit.decoders.network.packets import SETTLED, Outcome, PacketReader
+from seqaudit.decoders.network.packets import SETTLED, FrameOutcome, PacketReader
 from tests.decoders.network.builders import (
     DESTINATION,
     DESTINATION6,
@@ -70,7 +70,7 @@ def one(data: bytes, link: int = 1, original: int | None = None) -> dict[str, An
     return row
 
 
-def outcome(state: int) -> Outcome | None:
+def outcome(state: int) -> FrameOutcome | None:
     return SETTLED[state][0] if state in SETTLED else None
 
 
@@ -166,9 +166,9 @@ def test_a_link_layer_cut_anywhere_is_truncated_or_cut_never_wrong(name: str) ->
             assert PAYLOAD.startswith(row["payload"])
             assert row["length"] == len(PAYLOAD)
         else:
-            assert outcome(row["state"]) in (Outcome.TRUNCATED, Outcome.OTHER)
+            assert outcome(row["state"]) in (FrameOutcome.TRUNCATED, FrameOutcome.OTHER)
             # only 802.2 without its SNAP header looks like something else
-            assert outcome(row["state"]) == Outcome.TRUNCATED or row["state"] == k.NOT_IP
+            assert outcome(row["state"]) == FrameOutcome.TRUNCATED or row["state"] == k.NOT_IP
 
 
 IPV6_LINK_LAYERS: dict[str, tuple[int, bytes]] = {
@@ -219,7 +219,7 @@ def test_endless_tags_are_other() -> None:
 
 
 def test_an_unknown_link_type_is_undecodable_and_named() -> None:
-    assert outcome(one(bytes(60), 147)["state"]) == Outcome.UNDECODABLE
+    assert outcome(one(bytes(60), 147)["state"]) == FrameOutcome.UNDECODABLE
     reader = PacketReader(0, 0, compile_it=False)
     list(reader.read(records([Packet(bytes(60), 147), Packet(bytes(60), 147)])))
     assert reader.unknown_links == {147: 2}
@@ -233,13 +233,13 @@ def test_an_encrypted_frame_is_undecodable() -> None:
 
 def test_a_record_without_interface_description_is_undecodable() -> None:
     (row,) = read([Packet(ethernet(PLAIN), link=-1, status=k.RECORD_WITHOUT_INTERFACE)])
-    assert outcome(row["state"]) == Outcome.UNDECODABLE
+    assert outcome(row["state"]) == FrameOutcome.UNDECODABLE
 
 
 def test_a_block_that_is_no_packet_is_other() -> None:
     (row,) = read([Packet(b"", link=-1, status=k.RECORD_WITHOUT_PACKET)])
     assert row["state"] == k.NO_PACKET
-    assert outcome(row["state"]) == Outcome.OTHER
+    assert outcome(row["state"]) == FrameOutcome.OTHER
 
 
 # IPv4.
@@ -300,7 +300,7 @@ def test_total_length_0_means_as_captured() -> None:
 def test_a_damaged_ipv4_packet_is_malformed(packet: bytes, state: int) -> None:
     row = one(ethernet(packet))
     assert row["state"] == state
-    assert outcome(state) == Outcome.MALFORMED
+    assert outcome(state) == FrameOutcome.MALFORMED
 
 
 def test_a_udp_length_shorter_than_ip_says_cuts_the_payload() -> None:
@@ -413,7 +413,7 @@ def test_an_ipv6_fragment_is_shipped_if_udp_may_be_in_it(following: int, state: 
 def test_a_damaged_ipv6_packet_is_malformed(packet: bytes, state: int) -> None:
     row = one(packet, 229)
     assert row["state"] == state
-    assert outcome(state) == Outcome.MALFORMED
+    assert outcome(state) == FrameOutcome.MALFORMED
 
 
 def test_no_next_header_and_esp_are_other() -> None:
@@ -438,7 +438,7 @@ def test_a_raw_packet_of_neither_version_is_malformed() -> None:
 def test_headers_beyond_snap_length_are_truncated_then_the_payload_is_cut() -> None:
     frame = ethernet(PLAIN)
     states = [read([Packet(frame).cut(size)])[0] for size in range(len(frame) + 1)]
-    assert {outcome(row["state"]) for row in states[: 14 + 20 + 8]} == {Outcome.TRUNCATED}
+    assert {outcome(row["state"]) for row in states[: 14 + 20 + 8]} == {FrameOutcome.TRUNCATED}
     for size in range(14 + 28, len(frame)):
         row = states[size]
         assert (row["state"], row["flags"]) == (k.DATAGRAM, Flag.CUT)
@@ -449,7 +449,7 @@ def test_headers_beyond_snap_length_are_truncated_then_the_payload_is_cut() -> N
 def test_a_frame_that_was_that_short_on_the_wire_is_malformed() -> None:
     frame = ethernet(PLAIN)
     for size in range(len(frame)):
-        assert outcome(one(frame[:size])["state"]) == Outcome.MALFORMED
+        assert outcome(one(frame[:size])["state"]) == FrameOutcome.MALFORMED
 
 
 def test_original_less_than_captured_is_taken_as_captured() -> None:
@@ -662,18 +662,18 @@ TUNNELS = (4, 41, 47)
 Model = tuple[str, str, int, int, bytes, int, int, int]
 
 
-def model(packet: Packet) -> Outcome | str | Model:
+def model(packet: Packet) -> FrameOutcome | str | Model:
     """A packet as the RFCs say, one step after the other; the outcome, "fragment", "tunnel" or its
     fields."""
     view = View(packet)
     try:
         return model_ip(view)
     except MalformedError:
-        return Outcome.MALFORMED
+        return FrameOutcome.MALFORMED
     except TruncatedError:
-        return Outcome.TRUNCATED
+        return FrameOutcome.TRUNCATED
     except OtherError:
-        return Outcome.OTHER
+        return FrameOutcome.OTHER
     except TunnelError:
         return "tunnel"
 
@@ -847,10 +847,10 @@ def test_the_kernel_agrees_with_the_slow_model(packet: Packet) -> None:
         )  # fmt: skip
         assert tuple(row[name] for name in names) == expected
         assert bool(row["flags"] & Flag.CUT) == (len(row["payload"]) < row["length"])
-    elif isinstance(expected, Outcome):
+    elif isinstance(expected, FrameOutcome):
         found = outcome(row["state"])
         # a short 802.2 or MPLS frame is not modelled: the model stops at other ethertypes
-        assert found == expected or (expected == Outcome.OTHER and beyond_model(packet))
+        assert found == expected or (expected == FrameOutcome.OTHER and beyond_model(packet))
     elif expected == "fragment":
         assert row["state"] == k.FRAGMENT_STATE
 

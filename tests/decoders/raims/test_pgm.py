@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.network.packets import Outcome
+from seqaudit.decoders.network.packets import FrameOutcome
 from seqaudit.decoders.raims.datagrams import RaimsDecoder
 from seqaudit.decoders.raims.messages import FIELDS
 from seqaudit.decoders.raims.pgm import REFUSED, PgmDecoder
@@ -55,7 +55,7 @@ def beside(*payloads: bytes | None, **how: Any) -> Decoded:
 
 def test_the_annotated_message_of_the_reference() -> None:
     found = decoded(ANNOTATED)
-    assert found.outcome == [Outcome.DECODED]
+    assert found.outcome == [FrameOutcome.DECODED]
     (message,) = found.messages()
     assert message["source"] == "57c5f54bb09cb477f258845886540975"
     assert message["destination"] == "_7500.TICK.A"
@@ -81,19 +81,19 @@ def test_packets_with_a_wrong_checksum_are_damaged_and_those_without_one_are_not
     message = data("_1.A", 7, payload=size)
     right = [checked(p) for p in (odata(0, message), spm(1, 0, 0), nak(3), odata(1, message))]
     assert checked(ANNOTATED[:6] + bytes(2) + ANNOTATED[8:]) == ANNOTATED
-    assert decoded(*right).outcome == [Outcome.DECODED] * 4
+    assert decoded(*right).outcome == [FrameOutcome.DECODED] * 4
     wrong = checked(odata(1, message), 1)
     found = decoded(right[0], wrong, odata(2, message), wrong[:30], b"\0" * 40)
     assert found.outcome == [
-        Outcome.DECODED, Outcome.MALFORMED, Outcome.DECODED, Outcome.NOT_CLAIMED,
-        Outcome.NOT_CLAIMED,
+        FrameOutcome.DECODED, FrameOutcome.MALFORMED, FrameOutcome.DECODED,
+        FrameOutcome.NOT_CLAIMED, FrameOutcome.NOT_CLAIMED,
     ]  # fmt: skip
     assert [row["seqno"] for row in found.packets()] == [0, 2]
     assert found.account["undecoded"] == {
         "PGM packet with a wrong checksum, which receivers drop": 1
     }
     cut = decoded(wrong, cut=2)
-    assert cut.outcome == [Outcome.TRUNCATED]  # nobody can tell
+    assert cut.outcome == [FrameOutcome.TRUNCATED]  # nobody can tell
 
 
 def test_consecutive_odata_are_one_run_and_their_messages_too() -> None:
@@ -306,12 +306,12 @@ def test_what_came_before_a_link_spoke_raims_is_told_to_whoever_has_all_pieces(
 def test_other_traffic_is_not_claimed() -> None:
     packet = odata(0, data("_1.A", 7))
     others = [packet[:-1], packet + b"\0", b"\0" * 40, bytes(range(64)), packet[:10]]
-    assert decoded(*others).outcome == [Outcome.NOT_CLAIMED] * 5
-    assert decoded(packet, ports=(1, 9999)).outcome == [Outcome.NOT_CLAIMED]
-    assert decoded(packet, ports=(1, 3055)).outcome == [Outcome.DECODED]
-    assert decoded(packet, ports=(0, 0)).outcome == [Outcome.DECODED]  # IP protocol 113
+    assert decoded(*others).outcome == [FrameOutcome.NOT_CLAIMED] * 5
+    assert decoded(packet, ports=(1, 9999)).outcome == [FrameOutcome.NOT_CLAIMED]
+    assert decoded(packet, ports=(1, 3055)).outcome == [FrameOutcome.DECODED]
+    assert decoded(packet, ports=(0, 0)).outcome == [FrameOutcome.DECODED]  # IP protocol 113
     forced = PgmDecoder(DecodeSettings(decode_as=(("udp", 9999, "pgm"),)))
-    assert Decoded(forced, [packet], ports=(1, 9999)).outcome == [Outcome.DECODED]
+    assert Decoded(forced, [packet], ports=(1, 9999)).outcome == [FrameOutcome.DECODED]
 
 
 @pytest.mark.parametrize("counts", [16, 24], ids=["behind the common header", "all of the packet"])
@@ -326,10 +326,10 @@ def test_a_tsdu_length_that_counts_headers_is_believed_where_pgm_is_named(
         packets.append(packet[:14] + struct.pack(">H", length) + packet[16:])
     how = {"ports": (0, 0), "compile_it": compiled}
     found = Decoded(PgmDecoder(DecodeSettings()), packets, **how)
-    assert found.outcome == [Outcome.DECODED] * 3
+    assert found.outcome == [FrameOutcome.DECODED] * 3
     assert [r["wire_kind"] for r in found.packets()] == ["ODATA", "RDATA", "SPM"]
     elsewhere = Decoded(PgmDecoder(DecodeSettings()), packets, ports=(1, 4711), compile_it=compiled)
-    assert elsewhere.outcome == [Outcome.NOT_CLAIMED] * 3
+    assert elsewhere.outcome == [FrameOutcome.NOT_CLAIMED] * 3
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -342,7 +342,7 @@ def test_polls_and_their_answers_are_packets_of_the_polling_sender(compiled: boo
         PgmDecoder(DecodeSettings()), [odata(0, b"x"), poll, answer, request],
         ports=(0, 0), compile_it=compiled,
     )  # fmt: skip
-    assert found.outcome == [Outcome.DECODED] * 4
+    assert found.outcome == [FrameOutcome.DECODED] * 4
     assert [r["wire_kind"] for r in found.packets()] == ["ODATA", "POLL", "POLR", "SPMR"]
     assert len({r["stream"] for r in found.packets()}) == 1
     assert found.account["messages_by"]["pgm"] == {"POLL": 1, "POLR": 1, "ODATA": 1, "SPMR": 1}
@@ -353,13 +353,17 @@ def test_ip_protocol_113_that_is_no_pgm_packet_is_counted_with_its_reason(compil
     short = odata(0, b"first")[:-1]
     packets = [short, bytes(40), odata(1, b"x")]
     found = Decoded(PgmDecoder(DecodeSettings()), packets, ports=(0, 0), compile_it=compiled)
-    assert found.outcome == [Outcome.UNDECODABLE, Outcome.UNDECODABLE, Outcome.DECODED]
+    assert found.outcome == [
+        FrameOutcome.UNDECODABLE,
+        FrameOutcome.UNDECODABLE,
+        FrameOutcome.DECODED,
+    ]
     assert found.account["undecoded"] == {REFUSED: 2}
 
 
 def test_a_cut_packet_is_truncated_and_still_counted() -> None:
     found = decoded(odata(5, data("_1.A", 7)), cut=20)
-    assert found.outcome == [Outcome.TRUNCATED]
+    assert found.outcome == [FrameOutcome.TRUNCATED]
     assert [r["seqno"] for r in found.packets()] == [5]
 
 
@@ -390,7 +394,7 @@ def test_inbox_headers_and_messages() -> None:
 def test_the_name_service_is_one_message_a_datagram() -> None:
     name = caba("_X.NAME", ("user", "A"), sort=2)
     found = beside(name, name + b"\0")
-    assert found.outcome == [Outcome.DECODED, Outcome.NOT_CLAIMED]
+    assert found.outcome == [FrameOutcome.DECODED, FrameOutcome.NOT_CLAIMED]
     assert [r["wire_kind"] for r in found.messages()] == ["NAME"]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.network.packets import Outcome
+from seqaudit.decoders.network.packets import FrameOutcome
 from seqaudit.decoders.raims.rv import read_envelope, read_fields
 from seqaudit.decoders.raims.rv_tcp import (
     CLIENT_RECORD,
@@ -21,7 +21,7 @@ from seqaudit.decoders.raims.rv_tcp import (
     RvStreamDecoder,
     RvStreams,
 )
-from seqaudit.decoders.tcp.framing import MESSAGE, Connection, StreamFrames, Verdict
+from seqaudit.decoders.tcp.framing import MESSAGE, Connection, Match, StreamFrames
 
 MAGIC = bytes.fromhex("9955eeaa")
 
@@ -127,19 +127,19 @@ def _ends(at: int) -> bool:
 @pytest.mark.parametrize(
     ("prefix", "began", "verdict"),
     [
-        (DAEMON, True, Verdict.YES),
-        (FROM_CLIENT, True, Verdict.YES),
-        (DAEMON, False, Verdict.YES),
-        (GREETING, True, Verdict.LIKELY),
-        (GREETING[:5], True, Verdict.UNDECIDED),
-        (DATA, True, Verdict.NO),
-        (DATA[3:] + ADVISORY, False, Verdict.YES),
-        (b"GET / HTTP/1.1", True, Verdict.NO),
-        (b"x" * 100, False, Verdict.UNDECIDED),
-        (b"x" * (1 << 17), False, Verdict.NO),
+        (DAEMON, True, Match.YES),
+        (FROM_CLIENT, True, Match.YES),
+        (DAEMON, False, Match.YES),
+        (GREETING, True, Match.LIKELY),
+        (GREETING[:5], True, Match.UNDECIDED),
+        (DATA, True, Match.NO),
+        (DATA[3:] + ADVISORY, False, Match.YES),
+        (b"GET / HTTP/1.1", True, Match.NO),
+        (b"x" * 100, False, Match.UNDECIDED),
+        (b"x" * (1 << 17), False, Match.NO),
     ],
 )
-def test_recognition(prefix: bytes, began: bool, verdict: Verdict) -> None:
+def test_recognition(prefix: bytes, began: bool, verdict: Match) -> None:
     assert SYSTEM.recognise(prefix, began) is verdict
 
 
@@ -206,7 +206,7 @@ def test_rows_of_a_connection() -> None:
     ]
     assert {row["stream"] for row in rows} == {"rv:127.0.0.1:5>127.0.0.1:7500"}
     assert json.loads(rows[-1]["detail"])[0][1][-1] == ["scid", 7500]
-    assert set(frames.outcome.tolist()) == {int(Outcome.DECODED)}
+    assert set(frames.outcome.tolist()) == {int(FrameOutcome.DECODED)}
     assert decoder.account()["messages_by"] == {
         "rv": {"INIT": 1, "LISTEN": 1, "DATA": 1, "ADVISORY": 1}
     }

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.network.packets import Outcome
+from seqaudit.decoders.network.packets import FrameOutcome
 from seqaudit.decoders.raims.messages import crc32c
 from seqaudit.decoders.raims.tcp import (
     KEY,
@@ -20,7 +20,7 @@ from seqaudit.decoders.raims.tcp import (
     RaimsStreams,
     is_key,
 )
-from seqaudit.decoders.tcp.framing import MESSAGE, Connection, StreamFrames, Verdict
+from seqaudit.decoders.tcp.framing import MESSAGE, Connection, Match, StreamFrames
 from tests.decoders.raims.builders import caba, data
 
 MESSAGES = [data("_1.A", 7), caba("_X.HELO", ("user", "A"), sort=3, options=16, path=1),
@@ -46,19 +46,19 @@ def test_the_key_exchange_of_a_recorded_link() -> None:
 @pytest.mark.parametrize(
     ("prefix", "began", "verdict"),
     [
-        (STREAM, True, Verdict.YES),
-        (STREAM[:20], True, Verdict.LIKELY),
-        (STREAM[:3], True, Verdict.UNDECIDED),
-        (key_exchange(), True, Verdict.YES),
-        (key_exchange()[:30], True, Verdict.LIKELY),
-        (bytes(60), True, Verdict.NO),
-        (b"GET / HTTP/1.1\r\n", True, Verdict.NO),
-        (b"x" * 100 + STREAM, False, Verdict.YES),
-        (b"x" * 100, False, Verdict.UNDECIDED),
-        (b"x" * (96 << 10), False, Verdict.NO),
+        (STREAM, True, Match.YES),
+        (STREAM[:20], True, Match.LIKELY),
+        (STREAM[:3], True, Match.UNDECIDED),
+        (key_exchange(), True, Match.YES),
+        (key_exchange()[:30], True, Match.LIKELY),
+        (bytes(60), True, Match.NO),
+        (b"GET / HTTP/1.1\r\n", True, Match.NO),
+        (b"x" * 100 + STREAM, False, Match.YES),
+        (b"x" * 100, False, Match.UNDECIDED),
+        (b"x" * (96 << 10), False, Match.NO),
     ],
 )
-def test_recognition(prefix: bytes, began: bool, verdict: Verdict) -> None:
+def test_recognition(prefix: bytes, began: bool, verdict: Match) -> None:
     assert SYSTEM.recognise(prefix, began) is verdict
 
 
@@ -163,5 +163,5 @@ def test_an_encrypted_link_is_told_once_and_is_undecodable() -> None:
     given_frames = frames([(stream[:KEY_BYTES], KEY, 1), (stream[KEY_BYTES:], SECRET, 2)])
     rows = [row for batch in decoder.decode(given_frames) for row in batch.to_pylist()]
     assert [(r["wire_kind"], r["kind"]) for r in rows] == [("ENCRYPTED", Kind.NOTICE)]
-    assert given_frames.outcome.tolist() == [Outcome.UNDECODABLE] * 2
+    assert given_frames.outcome.tolist() == [FrameOutcome.UNDECODABLE] * 2
     assert decoder.account()["undecoded"] == {"encrypted raims link": 2}

@@ -16,7 +16,7 @@ from seqaudit.decoders.capture.reader import Reader
 from seqaudit.decoders.contract.events import EVENTS, Flag, Kind
 from seqaudit.decoders.network import account as account_module
 from seqaudit.decoders.network.packet_kernels import WINDOW_BYTES
-from seqaudit.decoders.network.packets import Datagrams, Outcome, PacketReader
+from seqaudit.decoders.network.packets import Datagrams, FrameOutcome, PacketReader
 from seqaudit.decoders.stages import registry
 from seqaudit.decoders.stages.first import decode_piece, reassemble, wants_compiled
 from seqaudit.decoders.stages.registry import DecodeSettings
@@ -49,7 +49,7 @@ class Marked:
         for number in range(datagrams.count):
             start = int(datagrams.start[number])
             if bytes(datagrams.data[start : start + 3]) == self.mark:
-                datagrams.outcome[number] = Outcome.DECODED
+                datagrams.outcome[number] = FrameOutcome.DECODED
         return []
 
     def finish(self) -> list[pa.RecordBatch]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from seqaudit.decoders.capture.pieces import plan_pieces
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Flag, Kind
 from seqaudit.decoders.network.fragment_rows import event_batch
-from seqaudit.decoders.network.packets import Datagrams, Outcome
+from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.stages import fragments, registry
 from seqaudit.decoders.stages.first import decode_piece, reassemble
 from seqaudit.decoders.stages.registry import DecodeSettings
@@ -55,11 +55,11 @@ class Toy:
             start, stop = int(datagrams.start[number]), int(datagrams.stop[number])
             payload = bytes(datagrams.data[start:stop])
             if payload.startswith(b"bad "):
-                datagrams.outcome[number] = Outcome.UNDECODABLE
+                datagrams.outcome[number] = FrameOutcome.UNDECODABLE
             if not payload.startswith(b"toy "):
                 continue
             cut = stop - start < datagrams.length[number]
-            datagrams.outcome[number] = Outcome.TRUNCATED if cut else Outcome.DECODED
+            datagrams.outcome[number] = FrameOutcome.TRUNCATED if cut else FrameOutcome.DECODED
             self.messages += 1
             rows.append(self._row(datagrams, number, payload))
         return [pa.RecordBatch.from_pylist(rows, schema=EVENTS)] if rows else []

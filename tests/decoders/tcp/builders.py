@@ -10,16 +10,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from seqaudit.decoders.contract.events import FRAME_BITS, Kind
-from seqaudit.decoders.network.packets import Outcome
+from seqaudit.decoders.network.packets import FrameOutcome
 from seqaudit.decoders.tcp.framing import (
     MESSAGE,
     Connection,
     Framing,
     Heads,
+    Match,
     Split,
     StreamDecoder,
     StreamFrames,
-    Verdict,
 )
 from seqaudit.decoders.tcp.segments import COLUMNS, WIRE_SHIFT, Key, Segments, segments_of
 from seqaudit.decoders.tcp.segments import Segment as Row
@@ -88,12 +88,12 @@ class MarkedStreams:
     def __init__(self) -> None:
         self.decoders: list[MarkedDecoder] = []
 
-    def recognise(self, prefix: bytes, began: bool) -> Verdict:
+    def recognise(self, prefix: bytes, began: bool) -> Match:
         if began and prefix[0] != MARK:
-            return Verdict.NO
+            return Match.NO
         if MARK in prefix:
-            return Verdict.YES
-        return Verdict.UNDECIDED if len(prefix) < 1000 else Verdict.NO
+            return Match.YES
+        return Match.UNDECIDED if len(prefix) < 1000 else Match.NO
 
     def refuses(self, heads: Heads) -> npt.NDArray[np.bool_]:
         refused: npt.NDArray[np.bool_] = heads.raw[:, 0] != MARK
@@ -176,11 +176,11 @@ class MarkedDecoder:
             self.connections.append(frames.connection)
         self.ended += frames.connection.ended
         assert (frames.kind == MESSAGE).all()
-        frames.outcome[:] = Outcome.DECODED
+        frames.outcome[:] = FrameOutcome.DECODED
         for at in range(frames.count):
             payload = frames.data[int(frames.start[at]) : int(frames.stop[at])]
             if payload.startswith(b"!"):
-                frames.outcome[at] = Outcome.MALFORMED
+                frames.outcome[at] = FrameOutcome.MALFORMED
             self.seen.append(
                 Seen(
                     int(frames.direction[at]),

@@ -25,7 +25,7 @@ from seqaudit.decoders.stages.first import decode_piece, reassemble
 from seqaudit.decoders.stages.registry import stream_systems
 from seqaudit.decoders.tcp import first_look, flows
 from seqaudit.decoders.tcp.first_look import FirstLook
-from seqaudit.decoders.tcp.framing import Heads, Verdict
+from seqaudit.decoders.tcp.framing import Heads, Match
 from seqaudit.decoders.tcp.segments import LEFT, WANTED, Segments
 from seqaudit.decoders.tcp.wire import ACK, FIN, RST, SYN
 from seqaudit.decoders.zenoh import tcp as zenoh_tcp
@@ -69,7 +69,7 @@ def test_what_a_system_refuses_at_first_sight_it_does_not_recognise(
     refused = system.refuses(Heads.of(b"".join(prefixes), starts, stops))
     for prefix, no in zip(prefixes, refused.tolist(), strict=True):
         if no:
-            assert system.recognise(prefix, True) == Verdict.NO
+            assert system.recognise(prefix, True) == Match.NO
 
 
 @pytest.mark.parametrize("text", FIRST_BYTES[:3])

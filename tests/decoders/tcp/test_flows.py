@@ -1,7 +1,7 @@
 """How often a flow is looked at before it is known whose it is."""
 
 from seqaudit.decoders.tcp.flows import NOBODY, OURS, UNDECIDED, Tracked
-from seqaudit.decoders.tcp.framing import Verdict
+from seqaudit.decoders.tcp.framing import Match
 from seqaudit.decoders.tcp.wire import SYN
 from tests.decoders.tcp.builders import MARK, MarkedStreams
 
@@ -18,9 +18,9 @@ class Patient(MarkedStreams):
         super().__init__()
         self.asked: list[int] = []
 
-    def recognise(self, prefix: bytes, began: bool) -> Verdict:
+    def recognise(self, prefix: bytes, began: bool) -> Match:
         self.asked.append(len(prefix))
-        return Verdict.YES if MARK in prefix else Verdict.UNDECIDED
+        return Match.YES if MARK in prefix else Match.UNDECIDED
 
 
 def fed(tracked: Tracked, payloads: list[bytes], *, syn: bool = False) -> Tracked:

@@ -15,7 +15,7 @@ from seqaudit.decoders.capture.pieces import plan_pieces
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels import loader as kernels
-from seqaudit.decoders.network.packets import Datagrams, Outcome
+from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.stages.first import decode_piece
 from seqaudit.decoders.zenoh import kernels as wire
 from seqaudit.decoders.zenoh import messages as zenoh_messages
@@ -526,11 +526,11 @@ def test_the_datagram_decoder_leaves_what_others_claimed() -> None:
         columns.data, False, 0, 0, columns.hosts, columns.frame, columns.at_ns, columns.start,
         columns.stop, columns.end - columns.start, columns.source, columns.destination,
         columns.source_port, columns.destination_port, columns.ip_id, columns.flags,
-        0 * ones, np.array([0, int(Outcome.DECODED)]),
+        0 * ones, np.array([0, int(FrameOutcome.DECODED)]),
     )  # fmt: skip
     rows = pa.Table.from_batches(ZenohDecoder(DecodeSettings()).decode(datagrams))
     assert rows["frame"].to_pylist() == [1, 1]
-    assert datagrams.outcome.tolist() == [Outcome.DECODED, Outcome.DECODED]
+    assert datagrams.outcome.tolist() == [FrameOutcome.DECODED, FrameOutcome.DECODED]
 
 
 @pytest.mark.parametrize("header", [0xA6, 0xC6])

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import argument, interpreted
-from seqaudit.decoders.network.packets import Outcome
-from seqaudit.decoders.tcp.framing import Connection, StreamFrames, Verdict
+from seqaudit.decoders.network.packets import FrameOutcome
+from seqaudit.decoders.tcp.framing import Connection, Match, StreamFrames
 from seqaudit.decoders.zenoh import kernels as wire
 from seqaudit.decoders.zenoh import tcp as zenoh_tcp
 from seqaudit.decoders.zenoh.tcp import ZenohFraming, ZenohStreamDecoder, ZenohStreams
@@ -104,21 +104,21 @@ def test_any_bytes_are_frames_or_skipped(data: bytes, began: bool) -> None:
 @pytest.mark.parametrize(
     ("prefix", "began", "verdict"),
     [
-        (framed(INIT), True, Verdict.YES),
-        (framed(z.init(ack=True)), True, Verdict.YES),
-        (framed(INIT), False, Verdict.YES),
-        (framed(INIT)[:4], True, Verdict.UNDECIDED),
-        (framed(INIT)[:9], True, Verdict.LIKELY),
-        (b"GET / HTTP/1.1\r\n", True, Verdict.NO),
-        (b"\x19\x00\xc1\x07\xf2" + bytes(30), True, Verdict.NO),
-        (framed(*SAMPLES), True, Verdict.NO),
-        (framed(*SAMPLES), False, Verdict.YES),
-        (b"\x99" + framed(*SAMPLES), False, Verdict.YES),
-        (framed(b"\x04", b"\x04", b"\x04", b"\x04"), False, Verdict.UNDECIDED),
-        (bytes(9000), False, Verdict.NO),
+        (framed(INIT), True, Match.YES),
+        (framed(z.init(ack=True)), True, Match.YES),
+        (framed(INIT), False, Match.YES),
+        (framed(INIT)[:4], True, Match.UNDECIDED),
+        (framed(INIT)[:9], True, Match.LIKELY),
+        (b"GET / HTTP/1.1\r\n", True, Match.NO),
+        (b"\x19\x00\xc1\x07\xf2" + bytes(30), True, Match.NO),
+        (framed(*SAMPLES), True, Match.NO),
+        (framed(*SAMPLES), False, Match.YES),
+        (b"\x99" + framed(*SAMPLES), False, Match.YES),
+        (framed(b"\x04", b"\x04", b"\x04", b"\x04"), False, Match.UNDECIDED),
+        (bytes(9000), False, Match.NO),
     ],
 )
-def test_recognition(prefix: bytes, began: bool, verdict: Verdict) -> None:
+def test_recognition(prefix: bytes, began: bool, verdict: Match) -> None:
     assert SYSTEM.recognise(prefix, began) == verdict
 
 
@@ -132,7 +132,7 @@ def test_batches_of_one_capture_frame_keep_their_order_over_calls() -> None:
             7 * ones, place * ones, 0 * ones, 0 * ones, 0 * ones,
         )  # fmt: skip
         rows += [row for found in decoder.decode(frames) for row in found.to_pylist()]
-    assert frames.outcome.tolist() == [Outcome.MALFORMED]
+    assert frames.outcome.tolist() == [FrameOutcome.MALFORMED]
     order = [row["index"] for row in rows]
     assert order == sorted(set(order))
     assert [row["seqno"] for row in rows if row["wire_kind"] == "push"] == [0, 1, 2]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from seqaudit.pipeline.report import packed_rows as packed
 from seqaudit.pipeline.report.json_text import chunks, to_json
-from seqaudit.pipeline.report.packed_rows import Section
+from seqaudit.pipeline.report.packed_rows import PackedRows
 
 values: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -55,5 +55,5 @@ def test_a_row_is_a_line() -> None:
 
 def test_rows_that_are_packed_are_written_like_others() -> None:
     rows = [{"number": number} for number in range(packed.CHUNK_ROWS + 1)]
-    assert isinstance(Section(rows).rows(), Section)
-    assert to_json({"rows": Section(rows)}) == to_json({"rows": rows})
+    assert isinstance(PackedRows(rows).rows(), PackedRows)
+    assert to_json({"rows": PackedRows(rows)}) == to_json({"rows": rows})

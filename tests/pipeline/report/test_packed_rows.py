@@ -13,7 +13,7 @@ from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report import packed_rows as packed
 from seqaudit.pipeline.report import result_store as held
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.report.packed_rows import Section, kept
+from seqaudit.pipeline.report.packed_rows import PackedRows, kept
 from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.bench.generate import Shape, feed_yaml, generate
 
@@ -26,7 +26,7 @@ ROWS = st.lists(st.dictionaries(st.text(), SCALARS | st.lists(st.lists(SCALARS))
 def test_packed_rows_are_the_rows(rows: list[dict[str, Any]], part: slice) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(packed, "CHUNK_ROWS", 3)
-        found = Section(rows)
+        found = PackedRows(rows)
         assert list(found) == rows
         assert found[part] == rows[part]
         assert [found[place] for place in range(-len(rows), len(rows))] == [*rows, *rows]
@@ -38,7 +38,7 @@ def test_packed_rows_are_the_rows(rows: list[dict[str, Any]], part: slice) -> No
 def test_few_rows_are_a_list_and_many_are_packed(count: int) -> None:
     rows = [{"number": number, "text": f"{number:050}"} for number in range(count)]
     found = kept(rows)
-    assert isinstance(found, Section) == (count >= packed.CHUNK_ROWS)
+    assert isinstance(found, PackedRows) == (count >= packed.CHUNK_ROWS)
     assert list(found) == rows
 
 
@@ -59,6 +59,6 @@ def test_a_report_of_packed_rows_is_the_same(
     monkeypatch.setattr(held, "ROWS_AT_ONCE", 7)
     packed_report = audit(inputs, options)
     for section in ("streams", "gaps", "findings"):
-        assert isinstance(packed_report[section], Section)
+        assert isinstance(packed_report[section], PackedRows)
     assert len(packed_report["streams"]) >= 80
     assert to_json(packed_report) == to_json(listed)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from seqaudit.decoders.infer.layout import HEAD_BYTES
-from seqaudit.decoders.network.packets import COLUMNS, Datagrams, Outcome
+from seqaudit.decoders.network.packets import COLUMNS, Datagrams, FrameOutcome
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.shared import infer_samples as samples
 from seqaudit.pipeline.shared.infer_samples import Sampler
@@ -16,7 +16,7 @@ from seqaudit.pipeline.shared.plan import CaptureInput
 HOSTS = ["10.1.1.1", "10.1.1.2", "239.1.1.1"]
 
 
-def datagrams(rows: Sequence[tuple[bytes, int, int, Outcome]]) -> Datagrams:
+def datagrams(rows: Sequence[tuple[bytes, int, int, FrameOutcome]]) -> Datagrams:
     """Of (payload, source, destination, outcome); hosts by number, ports 5000 to 6000."""
     data = b"".join(payload for payload, *_ in rows)
     stops = np.cumsum([len(payload) for payload, *_ in rows])
@@ -46,7 +46,7 @@ def heads(sampler: Sampler) -> dict[str, list[bytes]]:
 
 def test_datagrams_are_kept_by_destination_in_their_order() -> None:
     sampler = Sampler(10)
-    free = Outcome.NOT_CLAIMED
+    free = FrameOutcome.NOT_CLAIMED
     sampler.add(datagrams([(b"a1", 0, 2, free), (b"b1", 0, 1, free), (b"a2", 1, 2, free)]))
     sampler.add(datagrams([(b"a3", 0, 2, free)]))
     assert heads(sampler) == {"239.1.1.1": [b"a1", b"a2", b"a3"], "10.1.1.2": [b"b1"]}
@@ -58,7 +58,7 @@ def test_no_more_than_the_limit_and_the_first_bytes_are_kept() -> None:
     sampler = Sampler(2)
     long = bytes(range(200))
     for _ in range(2):
-        sampler.add(datagrams([(long, 0, 2, Outcome.NOT_CLAIMED)] * 3))
+        sampler.add(datagrams([(long, 0, 2, FrameOutcome.NOT_CLAIMED)] * 3))
     ((place, total, sample),) = sampler.samples()
     assert (place, total, sample.heads.shape) == (("239.1.1.1", 6000), 6, (2, HEAD_BYTES))
     assert sample.heads[1].tobytes() == long[:HEAD_BYTES]
@@ -67,17 +67,17 @@ def test_no_more_than_the_limit_and_the_first_bytes_are_kept() -> None:
 
 def test_what_is_recognised_is_left_out() -> None:
     sampler = Sampler(10)
-    rows = [(b"free", 0, 2, Outcome.NOT_CLAIMED), (b"ours", 0, 2, Outcome.DECODED)]
+    rows = [(b"free", 0, 2, FrameOutcome.NOT_CLAIMED), (b"ours", 0, 2, FrameOutcome.DECODED)]
     sampler.add(datagrams(rows * 3))
-    sampler.add(datagrams([(b"ours", 0, 1, Outcome.DECODED)]))
+    sampler.add(datagrams([(b"ours", 0, 1, FrameOutcome.DECODED)]))
     assert heads(sampler) == {"239.1.1.1": [b"free"] * 3}
     assert (sampler.recognised, sampler.unrecognised) == (4, 3)
 
 
 def test_the_odd_datagram_that_is_claimed_by_chance_is_not_left_out() -> None:
     sampler = Sampler(1_000)
-    rows = [(b"%03d" % at, 0, 2, Outcome.NOT_CLAIMED) for at in range(100)]
-    rows[50] = (b"050", 0, 2, Outcome.DECODED)
+    rows = [(b"%03d" % at, 0, 2, FrameOutcome.NOT_CLAIMED) for at in range(100)]
+    rows[50] = (b"050", 0, 2, FrameOutcome.DECODED)
     sampler.add(datagrams(rows))
     assert heads(sampler)["239.1.1.1"] == [b"%03d" % at for at in range(100)]
 
@@ -85,8 +85,10 @@ def test_the_odd_datagram_that_is_claimed_by_chance_is_not_left_out() -> None:
 def test_replies_are_what_goes_back_to_the_sources() -> None:
     sampler = Sampler(10)
     there, back = (
-        datagrams([(b"ask", 0, 1, Outcome.NOT_CLAIMED)]),
-        datagrams([(b"yes", 1, 0, Outcome.NOT_CLAIMED), (b"no", 2, 0, Outcome.NOT_CLAIMED)]),
+        datagrams([(b"ask", 0, 1, FrameOutcome.NOT_CLAIMED)]),
+        datagrams(
+            [(b"yes", 1, 0, FrameOutcome.NOT_CLAIMED), (b"no", 2, 0, FrameOutcome.NOT_CLAIMED)]
+        ),
     )
     back.source_port[:], back.destination_port[:] = 6000, 5000
     sampler.add(there)
@@ -100,9 +102,9 @@ def test_replies_are_what_goes_back_to_the_sources() -> None:
 def test_reading_stops_when_enough_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samples, "HELD_DATAGRAMS", 3)
     sampler = Sampler(2)
-    sampler.add(datagrams([(b"a", 0, 2, Outcome.NOT_CLAIMED)] * 5))
+    sampler.add(datagrams([(b"a", 0, 2, FrameOutcome.NOT_CLAIMED)] * 5))
     assert not sampler.full
-    sampler.add(datagrams([(b"b", 0, 1, Outcome.NOT_CLAIMED)]))
+    sampler.add(datagrams([(b"b", 0, 1, FrameOutcome.NOT_CLAIMED)]))
     assert sampler.full
 
 

@@ -19,20 +19,20 @@ from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.progress import Silent
 from seqaudit.pipeline.spark import cluster, progress, worker_look
-from seqaudit.pipeline.spark.cluster import Executors, Told, one_of_each_folder, problem_of
+from seqaudit.pipeline.spark.cluster import Executors, Reply, one_of_each_folder, problem_of
 from seqaudit.pipeline.spark.progress import JobError
 from seqaudit.pipeline.spark.session import about
-from seqaudit.pipeline.spark.worker_look import Answer, Asked, Question, answered_once, look
+from seqaudit.pipeline.spark.worker_look import Asked, Question, WorkerAnswer, answered_once, look
 
 HERE: Final = {"numpy": "2.4.6", "pyarrow": "26.0.1", "python": "3.11.7"}
 LEAST: Final = {"numpy": "1.26", "pyarrow": "17"}
 
 
-def answer(host: str, **more: Any) -> Told:
-    return Told(host, 7, Answer("3.11.2", {}, HERE, {})._replace(**more))
+def answer(host: str, **more: Any) -> Reply:
+    return Reply(host, 7, WorkerAnswer("3.11.2", {}, HERE, {})._replace(**more))
 
 
-def problem(*answers: Told) -> str:
+def problem(*answers: Reply) -> str:
     return problem_of(answers, HERE, LEAST) or ""
 
 
@@ -112,12 +112,12 @@ def test_a_worker_of_a_connect_server_answers_a_question_once() -> None:
     asked = json.dumps(Question((Asked("/nowhere"),)))
     host, executor, told = json.loads(answered_once("first", asked, 0) or "")
     assert (host, executor) == (socket.gethostname(), os.getppid())
-    assert Answer(*told).unseen == {"/nowhere": "does not exist"}
+    assert WorkerAnswer(*told).unseen == {"/nowhere": "does not exist"}
     assert answered_once("first", asked, 1) is None
     assert answered_once("second", asked, 1)
 
 
-def asked_by_a_shell(python: str, question: Question) -> Told:
+def asked_by_a_shell(python: str, question: Question) -> Reply:
     """As executors ask; on a machine with nothing of ours but the text."""
     done = subprocess.run(
         ["sh", "-c", cluster._ASKS, python, Path(worker_look.__file__).read_text()],

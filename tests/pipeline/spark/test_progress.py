@@ -10,7 +10,7 @@ import pytest
 
 from seqaudit.pipeline.shared.progress import Silent
 from seqaudit.pipeline.spark import progress
-from seqaudit.pipeline.spark.progress import JobError, Step, run_watched
+from seqaudit.pipeline.spark.progress import JobError, JobStage, run_watched
 from seqaudit.pipeline.spark.session import Session
 
 
@@ -43,7 +43,7 @@ def run(fake: Any, seconds: float = 60.0) -> str:
         raise ValueError("the gateway has gone")
 
     with pytest.raises(JobError) as raised:
-        run_watched(cast(Session, fake), act, [Step("decoding")], Silent())
+        run_watched(cast(Session, fake), act, [JobStage("decoding")], Silent())
     return str(raised.value)
 
 
@@ -88,7 +88,7 @@ def test_executors_that_end_and_end_are_not_waited_for(monkeypatch: pytest.Monke
     monkeypatch.setattr(progress, "FIRST_TASK_SECONDS", 60.0)
     looks = count()
     context = with_executors(lambda: 2, lambda: next(looks))  # one more ends before each look
-    ends = progress._Ends(context)
+    ends = progress._EndedExecutors(context)
     told = [ends.in_vain(done) for done in (0, 0, 0, *[1] * 11)]
     assert told[:13] == [None] * 13  # a task that was done begins anew
     assert str(told[13]).startswith("10 executors ended one after the other, and no task was done")
@@ -103,10 +103,10 @@ def test_executors_that_end_as_they_start_are_not_waited_for(
 ) -> None:
     monkeypatch.setattr(progress, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(progress, "FIRST_TASK_SECONDS", 0.0)
-    local = progress._Ends(with_executors(lambda: 0, lambda: 0))
+    local = progress._EndedExecutors(with_executors(lambda: 0, lambda: 0))
     assert [local.in_vain(0) for _ in range(3)] == [None] * 3  # it has none, and needs none
     there = [1]
-    ends = progress._Ends(with_executors(lambda: there[0], lambda: 1))
+    ends = progress._EndedExecutors(with_executors(lambda: there[0], lambda: 1))
     assert ends.in_vain(0) is None
     there[0] = 0
     told = ends.in_vain(0)
@@ -131,7 +131,9 @@ class Heard:
 
 def test_a_job_is_told_by_bytes_and_tasks_where_it_reads_and_by_tasks_elsewhere() -> None:
     heard = Heard()
-    told = progress._Told([Step("decoding", (5, 20, 300)), Step("replaying")], heard)
+    told = progress._ProgressSoFar(
+        [JobStage("decoding", (5, 20, 300)), JobStage("replaying")], heard
+    )
     for counts in (
         [], [(0, 3)], [(2, 3), (0, 4)], [(2, 3), (0, 4)], [(3, 3), (0, 4)], [(3, 3), (1, 4)],
         [(2, 3), (1, 4)], [(3, 3), (4, 4)],
@@ -145,5 +147,5 @@ def test_a_job_is_told_by_bytes_and_tasks_where_it_reads_and_by_tasks_elsewhere(
 
 def test_a_short_job_that_nobody_saw_is_told_as_done() -> None:
     heard = Heard()
-    run_watched(cast(Session, without_tasks()), lambda: 1, [Step("decoding", (5, 20))], heard)
+    run_watched(cast(Session, without_tasks()), lambda: 1, [JobStage("decoding", (5, 20))], heard)
     assert heard.told == ["decoding: 25 bytes", "25 2/2 tasks"]

@@ -14,16 +14,18 @@ from hypothesis import strategies as st
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Flag, Kind
 from seqaudit.replay.feeds.holes import Int64s
 from seqaudit.replay.feeds.probation import Probation, passed
-from seqaudit.replay.feeds.rows import Columns, FeedRows
+from seqaudit.replay.feeds.rows import FeedColumns, FeedRows
 
 SECOND = 1_000_000_000
 
 
-def row(first: int, stop: int, kind: Kind = Kind.DATA, flags: int = 0, frame: int = 1) -> Columns:
+def row(
+    first: int, stop: int, kind: Kind = Kind.DATA, flags: int = 0, frame: int = 1
+) -> FeedColumns:
     return rows([(first, stop, kind, flags, frame)])
 
 
-def rows(told: Sequence[tuple[int, int, Kind, int, int]]) -> Columns:
+def rows(told: Sequence[tuple[int, int, Kind, int, int]]) -> FeedColumns:
     batch = pa.RecordBatch.from_pylist([_row(*each) for each in told], schema=EVENTS)
     return FeedRows(batch).columns(0, len(told))
 

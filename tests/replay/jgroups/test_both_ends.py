@@ -102,7 +102,7 @@ def test_copies_sent_after_the_arrival_are_those_of_the_model(
 
 def test_a_part_of_a_part_of_a_run_has_no_moment_of_its_own() -> None:
     """2 to 4 of a run 1 to 5; of 2 alone neither the begin nor the end of the run is the moment."""
-    run = passages.Row(1, 6, 10, 12, 1_000, 9_000, 11, 15)
+    run = passages.NumberRun(1, 6, 10, 12, 1_000, 9_000, 11, 15)
     inner = run.narrowed(2, 5)
     assert inner.narrowed(2, 3)[4:6] == inner.narrowed(4, 5)[4:6] == (1_000, 9_000)
     assert run.narrowed(1, 4).narrowed(1, 2)[4:] == (1_000, 1_000, 11, 11)

@@ -7,7 +7,7 @@ from seqaudit.replay.raims.blocks import (
     BLOCK_BYTES,
     BLOCK_ENTRIES,
     BLOCK_ROOM,
-    Blocks,
+    SubjectBlocks,
     subject_hash,
 )
 
@@ -17,14 +17,14 @@ def test_the_hash_of_a_recorded_subject() -> None:
 
 
 def test_a_table_has_no_block_until_it_holds_something() -> None:
-    made = Blocks()
+    made = SubjectBlocks()
     assert made.size_bytes == 0
     made.insert(1, 40)
     assert made.size_bytes == BLOCK_BYTES
 
 
 def test_a_block_splits_when_its_room_or_its_entries_are_used_up() -> None:
-    by_room, by_count = Blocks(), Blocks()
+    by_room, by_count = SubjectBlocks(), SubjectBlocks()
     spread = [subject_hash(b"%d" % n) for n in range(BLOCK_ENTRIES + 1)]
     for number in spread[: BLOCK_ROOM // 40]:
         by_room.insert(number, 40)
@@ -39,7 +39,7 @@ def test_a_block_splits_when_its_room_or_its_entries_are_used_up() -> None:
 
 
 def test_removed_entries_make_room_and_empty_neighbours_are_joined() -> None:
-    made = Blocks()
+    made = SubjectBlocks()
     numbers = [subject_hash(b"%d" % n) for n in range(2 * BLOCK_ROOM // 40)]
     half = len(numbers) // 2
     for number in numbers[:half]:
@@ -58,7 +58,7 @@ def test_removed_entries_make_room_and_empty_neighbours_are_joined() -> None:
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(1, 1200)), max_size=300))
 def test_no_block_is_overfull_and_none_is_lost(drawn: list[tuple[int, int]]) -> None:
-    made = Blocks()
+    made = SubjectBlocks()
     for number, units in drawn:
         made.insert(number, 8 * units)
     blocks = made._blocks

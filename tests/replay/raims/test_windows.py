@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from seqaudit.replay.contract.parameters import ParameterError
 from seqaudit.replay.raims.advisories import Advisories
 from seqaudit.replay.raims.notices import Notice, Notices, wrong
-from seqaudit.replay.raims.publisher import PublisherWindow, Why, next_seqno
-from seqaudit.replay.raims.releases import CURRENT, Release
+from seqaudit.replay.raims.publisher import BeganBy, PublisherWindow, next_seqno
+from seqaudit.replay.raims.releases import CURRENT, RaimsRelease
 from seqaudit.replay.raims.rotation import (
     PUBLISHER_CODE,
     PUBLISHER_DOCUMENT,
@@ -45,10 +45,10 @@ from seqaudit.replay.raims.subscriber import (
     RESTARTED,
     START,
     Decision,
+    Ruling,
     Status,
-    Step,
     SubscriptionWindow,
-    Verdict,
+    Succession,
     decide,
     matches,
 )
@@ -72,14 +72,14 @@ def settings_of(**changes: Any) -> RotationSettings:
 
 
 def window(
-    document: bool = False, release: Release = CURRENT, **changes: Any
+    document: bool = False, release: RaimsRelease = CURRENT, **changes: Any
 ) -> SubscriptionWindow:
     made = SubscriptionWindow(settings_of(**changes), T0, document=document, release=release)
     made.subscriptions.start("_1.A", wildcard=False)
     return made
 
 
-def arrive(made: SubscriptionWindow, value: int, **how: Any) -> Verdict:
+def arrive(made: SubscriptionWindow, value: int, **how: Any) -> Ruling:
     """One message of publisher P on _1.A, with the time of its frame's start."""
     found = made.arrive(
         how.pop("subject", "_1.A"), how.pop("publisher", "P"), value, value + 1,
@@ -270,7 +270,7 @@ def test_inverting_any_row_changes_what_the_tests_of_the_rows_see(
             mutated = (*table[:number], mutant, *table[number + 1 :])
             # the last row of a table holds always, and a NEXT or REPEAT has no value to change
             same = mutant.when is not decision.when and number == len(table) - 1
-            if same and mutant.when(Step(1, 1, 0, None, 0)):
+            if same and mutant.when(Succession(1, 1, 0, None, 0)):
                 continue
             assert outcomes(mutated, steps) != right, (decision.row, mutant)
     for number in range(len(table) - 1):
@@ -284,7 +284,7 @@ def test_inverting_any_row_changes_what_the_tests_of_the_rows_see(
 @pytest.mark.rule("raims-14.1-11")
 @pytest.mark.rule("raims-14.1-13")
 def test_rows_of_older_releases() -> None:
-    made = window(release=Release.BEFORE_2022_08_03)
+    made = window(release=RaimsRelease.BEFORE_2022_08_03)
     steps = [seqno(F, 5), seqno(F + 1, 1), seqno(F, 1), seqno(F, 3)]
     verdicts = [arrive(made, value, time_ns=1) for value in steps]
     assert [(v.row, v.counted) for v in verdicts] == [
@@ -304,7 +304,7 @@ def test_rows_of_older_releases() -> None:
 
 @pytest.mark.rule("raims-14.1-tables")
 def test_before_april_2024_the_second_rotation_forgets() -> None:
-    for release, row in ((Release.BEFORE_2024_04_01, "raims-9.2"), (CURRENT, "raims-9.6")):
+    for release, row in ((RaimsRelease.BEFORE_2024_04_01, "raims-9.2"), (CURRENT, "raims-9.6")):
         made = window(release=release, size_bytes=0, entries=-1)
         arrive(made, seqno(F, 1))
         made.rotation.advance(T0 + 11 * SECOND)
@@ -489,13 +489,13 @@ def publisher(**changes: Any) -> PublisherWindow:
 @pytest.mark.rule("raims-8.4")
 def test_the_next_seqno_of_a_publish() -> None:
     last = first_seqno(T0)
-    assert next_seqno(None, T0, 10 * SECOND) == (last, None, Why.NEW)
-    assert next_seqno(last, T0, 10 * SECOND) == (last + 1, None, Why.CONTINUED)
+    assert next_seqno(None, T0, 10 * SECOND) == (last, None, BeganBy.NEW)
+    assert next_seqno(last, T0, 10 * SECOND) == (last + 1, None, BeganBy.CONTINUED)
     aged = start_of(last) + 10 * SECOND
-    assert next_seqno(last, aged - 1, 10 * SECOND)[2] is Why.CONTINUED
-    assert next_seqno(last, aged, 10 * SECOND) == (first_seqno(aged), last, Why.AGE)
+    assert next_seqno(last, aged - 1, 10 * SECOND)[2] is BeganBy.CONTINUED
+    assert next_seqno(last, aged, 10 * SECOND) == (first_seqno(aged), last, BeganBy.AGE)
     full = seqno(F, (1 << 35) - 1)
-    assert next_seqno(full, T0, 10 * SECOND) == (first_seqno(T0), full, Why.WRAP)
+    assert next_seqno(full, T0, 10 * SECOND) == (first_seqno(T0), full, BeganBy.WRAP)
 
 
 @pytest.mark.rule("raims-14.1-publisher")
@@ -503,25 +503,25 @@ def test_before_april_2024_a_frame_ends_when_the_network_has_converged_and_not_b
     last = first_seqno(T0)
     aged = T0 + 100 * SECOND
     how: dict[str, Any] = {"ages": False}
-    assert next_seqno(last, aged, 10 * SECOND, **how) == (last + 1, None, Why.CONTINUED)
-    assert next_seqno(last, aged, 10 * SECOND, converged_ns=T0, **how)[2] is Why.CONTINUED
+    assert next_seqno(last, aged, 10 * SECOND, **how) == (last + 1, None, BeganBy.CONTINUED)
+    assert next_seqno(last, aged, 10 * SECOND, converged_ns=T0, **how)[2] is BeganBy.CONTINUED
     later = T0 + FRAME_NS
     assert next_seqno(last, aged, 10 * SECOND, converged_ns=later, **how) == (
-        first_seqno(aged), last, Why.CONVERGED
+        first_seqno(aged), last, BeganBy.CONVERGED
     )  # fmt: skip
 
 
 def test_every_new_frame_is_explained_or_not() -> None:
     made = publisher()
     start = first_seqno(T0)
-    assert made.published("_1.A", start, start + 5, None, T0) is Why.NEW
-    assert made.published("_1.A", start + 5, start + 6, None, T0 + SECOND) is Why.CONTINUED
+    assert made.published("_1.A", start, start + 5, None, T0) is BeganBy.NEW
+    assert made.published("_1.A", start + 5, start + 6, None, T0 + SECOND) is BeganBy.CONTINUED
     later = T0 + 11 * SECOND
     rolled = first_seqno(later)
-    assert made.published("_1.A", rolled, rolled + 1, start + 5, later) is Why.AGE
+    assert made.published("_1.A", rolled, rolled + 1, start + 5, later) is BeganBy.AGE
     odd = first_seqno(later + FRAME_NS)
     early = made.published("_1.A", odd, odd + 1, rolled, later + SECOND)
-    assert early is Why.UNEXPLAINED
+    assert early is BeganBy.UNEXPLAINED
 
 
 def test_a_chain_shows_that_the_publisher_had_not_forgotten_the_subject() -> None:
@@ -536,7 +536,7 @@ def test_a_chain_shows_that_the_publisher_had_not_forgotten_the_subject() -> Non
     later = T0 + 301 * SECOND
     assert made.rotation.find("_1.A", later) is None
     begun = first_seqno(later)
-    assert made.published("_1.A", begun, begun + 1, start, later) is Why.AGE
+    assert made.published("_1.A", begun, begun + 1, start, later) is BeganBy.AGE
 
 
 def test_messages_say_between_which_times_the_age_limit_is() -> None:

@@ -2,7 +2,7 @@
 
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.zenoh.both_ends import Ends, Meeting, clocks_of, passed
+from seqaudit.replay.zenoh.both_ends import SessionEnds, ZenohMeeting, clocks_of, passed
 
 MASK = 0x0FFF_FFFF
 MS = 1_000_000
@@ -16,9 +16,9 @@ def piece(sn: int, at_ms: int, way: tuple[str, str] = THERE, word: str = "Fragme
     )  # fmt: skip
 
 
-def ends(capture: int, sns: list[int], mask: int = MASK) -> Ends:
+def ends(capture: int, sns: list[int], mask: int = MASK) -> SessionEnds:
     """A capture of frames one each millisecond, and of an answer to each."""
-    found = Ends(capture, THERE[capture].rpartition(":")[0])
+    found = SessionEnds(capture, THERE[capture].rpartition(":")[0])
     for at_ms, sn in enumerate(sns):
         found.frames(piece(sn, 1000 + 10 * sn if mask == MASK else 10 * at_ms), mask)
         found.frames(piece(sn, 1001 + 10 * sn if mask == MASK else 10 * at_ms, BACK), mask)
@@ -26,8 +26,8 @@ def ends(capture: int, sns: list[int], mask: int = MASK) -> Ends:
     return found
 
 
-def came(sender: Ends, receiver: Ends) -> dict[str, tuple[int, int, int]]:
-    meeting = Meeting(grouped=False)
+def came(sender: SessionEnds, receiver: SessionEnds) -> dict[str, tuple[int, int, int]]:
+    meeting = ZenohMeeting(grouped=False)
     meeting.add(receiver)
     meeting.add(sender)
     (met,) = [met for met in meeting.met() if met.way == THERE]
@@ -64,8 +64,8 @@ def test_a_frame_is_counted_though_its_number_came_before() -> None:
 
 
 def test_captures_of_other_runs_do_not_meet() -> None:
-    meeting = Meeting(grouped=False)
-    later = Ends(1, "10.0.0.2")
+    meeting = ZenohMeeting(grouped=False)
+    later = SessionEnds(1, "10.0.0.2")
     later.frames(piece(5_000, 900_000), MASK)
     meeting.add(ends(0, [1, 2, 3]))
     meeting.add(later)

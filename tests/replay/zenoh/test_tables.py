@@ -26,7 +26,7 @@ from seqaudit.replay.zenoh.cache import (
 )
 from seqaudit.replay.zenoh.causes import Cause, Why
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
-from seqaudit.replay.zenoh.hops import MAX_HELD, Held, HopCounter, initial_sn
+from seqaudit.replay.zenoh.hops import MAX_HELD, HopCounter, UnfinishedBytes, initial_sn
 from seqaudit.replay.zenoh.keys import (
     Advanced,
     KeyTables,
@@ -514,7 +514,7 @@ def test_document_cache() -> None:
 
 
 def counter(initial: int | None = 10, mask: int = 127, patch: int = 1) -> HopCounter:
-    return HopCounter(mask, initial, patch, read=read, held=Held())
+    return HopCounter(mask, initial, patch, read=read, held=UnfinishedBytes())
 
 
 def came(hop: HopCounter, *sns: int) -> list[bool]:
@@ -662,7 +662,7 @@ def carried(raw: bytes, *, first: bool = False, more: bool = True) -> Detail:
 
 
 def test_bytes_of_unfinished_messages_are_bounded_over_all_counters() -> None:
-    held = Held()
+    held = UnfinishedBytes()
     hops = [HopCounter(0xFFFF, 0, 1, read=lambda raw: None, held=held) for _ in range(3)]
     block = bytes(65_000)
     for sn in range(400):

@@ -1,0 +1,20 @@
+"""One class name, one meaning: what a reader looks up by its name is found in one place."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+TOPS = ("cli", "decoders", "pipeline", "replay")
+
+
+def test_no_two_classes_have_the_same_name() -> None:
+    """Leading underscores tell nothing apart; what fits a Protocol says in its name which it is."""
+    where: dict[str, list[str]] = defaultdict(list)
+    for file in sorted(file for top in TOPS for file in (ROOT / top).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef):
+                place = f"{file.relative_to(ROOT).as_posix()}:{node.lineno}"
+                where[node.name.lstrip("_")].append(place)
+    assert len(where) > 500
+    assert {name: places for name, places in where.items() if len(places) > 1} == {}
