@@ -11,7 +11,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Final, cast
 
-from seqaudit.cli.output.cells import hop_lane
+from seqaudit.cli.output.cells import hop_lane, subject_of
 from seqaudit.cli.output.ci import kinds
 from seqaudit.cli.output.outcomes import failing
 from seqaudit.cli.output.several import with_parts
@@ -280,7 +280,7 @@ def shown(figure: str, value: int) -> str:
 def named(stream: StreamRow) -> str:
     """A stream in words: system, sender, receiver, subject."""
     ends = f"{stream.get('sender_name') or '-'} > {stream.get('receiver_name') or 'all'}"
-    subject = stream.get("subject") or stream.get("key") or hop_lane(stream)
+    subject = subject_of(stream) or stream.get("key") or hop_lane(stream)
     return " ".join(part for part in (stream["system"], ends, subject) if part)
 
 

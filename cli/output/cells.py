@@ -86,6 +86,12 @@ def hop_lane(stream: StreamRow) -> str:
     return f"(priority {stream['priority']}{'' if stream['reliable'] else ', best effort'})"
 
 
+def subject_of(stream: StreamRow) -> str | None:
+    """The subject of a stream of raims; of a path that numbers all its subjects, that."""
+    subject = stream.get("subject")
+    return f"all (path {subject[1:]})" if subject and subject.startswith("#") else subject
+
+
 def capture_name(capture: CaptureRow) -> str:
     """The path of a capture; of a rotated one its first file and how many follow."""
     more = len(capture["files"]) - 1

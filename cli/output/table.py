@@ -17,6 +17,7 @@ from seqaudit.cli.output.cells import (
     hop_lane,
     sentence,
     seqno_ranges,
+    subject_of,
     without_day,
 )
 from seqaudit.cli.output.listing import Column, Field, listing
@@ -254,8 +255,7 @@ def render_streams(report: Report, limit: int) -> RenderableType:
         (Column("receiver", worth=9), lambda row: row.get("receiver_name") or _group(row)),
         keyed and (Column("source", worth=2), lambda row: row.get("source") or "-"),
         keyed and (Column("key expression", worth=8), _key),
-        subjects
-        and (Column("subject", worth=8, keeps_end=True), lambda r: r.get("subject") or "-"),
+        subjects and (Column("subject", worth=8, keeps_end=True), lambda r: subject_of(r) or "-"),
         feeds and (Column("stream", worth=8, keeps_end=True), _of_feed),
         (Column("seqnos", _NUMERIC, 6), _span_of_seqnos),
         *((Column(name, _NUMERIC, worth), _counted(name)) for name, worth in STREAM_COUNTS.items()),
@@ -267,10 +267,6 @@ def render_streams(report: Report, limit: int) -> RenderableType:
 
 def _key(stream: StreamRow) -> str:
     return stream.get("key") or hop_lane(stream) or "-"
-
-
-def _subject(stream: StreamRow) -> str:
-    return stream.get("subject") or "-"
 
 
 def _of_feed(stream: StreamRow) -> str:

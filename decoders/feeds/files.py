@@ -221,8 +221,8 @@ def _checked(feed: Feed, entries: dict[str, Node]) -> Feed:
         )
     if any(place.anywhere for place in feed.match) and len(feed.match) > 1:
         entries["match"].fail("has an entry that is anywhere beside others", "leave one out")
-    told_by_content = feed.recognise or any(place.anywhere for place in feed.match)
-    if told_by_content and feed.repeat and feed.timestamp:  # nobody could put it on probation
+    found = feed.at((Route(),)) if feed.recognise else feed
+    if found.on_probation and feed.repeat and feed.timestamp:  # no clock of units is looked at
         entries["recognise" if feed.recognise else "match"].fail(
             "is beside repeat and timestamp", "leave one of them out, or give the place"
         )

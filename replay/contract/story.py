@@ -87,6 +87,10 @@ _AT_RECEIVER: Final[Mapping[str, tuple[Where, str]]] = {
         Where.UNTOLD,
         "the receiver stopped asking: it came and was not captured, or was given up",
     ),
+    Outcome.OTHER_LINE: (
+        Where.UNTOLD,
+        "the other line brought it: this one lost it, or the capture missed it here",
+    ),
     Outcome.BEFORE: (
         Where.UNTOLD,
         "it was sent before the capture began; the receiver may have had it then",
@@ -248,6 +252,8 @@ def _steps(
         says = f"never came here: {why}" if why else "never came here"
         if thrown_away:
             says = "came too late, and was thrown away"
+        elif row["outcome"] == Outcome.OTHER_LINE:
+            says = "came on the other line only"
         elif not why and ended_ns is None:
             says, ended_ns = "never came here, to the end of the capture", end_ns
         add("never came", None, ended_ns, None, says)

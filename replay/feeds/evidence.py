@@ -40,14 +40,12 @@ def gaps_ended(gaps: Iterable[Gap], outcome: Outcome) -> Iterator[tuple[Mark, st
             yield part.last, f"a repair in {span}"
 
 
-def lost_of_line(line: FeedStream, ranges: RangeSet) -> Iterator[tuple[Mark, str]]:
-    """What shows that numbers of ``ranges`` are missing on a line."""
+def lost_of_line(line: FeedStream) -> Iterator[tuple[Mark, str]]:
+    """What shows that numbers are missing on a line which the other one brought."""
     for _, gap in sorted(line.gaps.items()):
-        part = gap.parts.get(Outcome.UNRECOVERED)
-        lost = RangeSet() if part is None else part.ranges
-        here = [r for a, b in lost for r in ranges.within(a, b)]
-        if here:
-            first, last = here[0][0], here[-1][1] - 1
+        part = gap.parts.get(Outcome.OTHER_LINE)
+        if part is not None:
+            first, last = part.ranges.first(), part.ranges.stop() - 1
             span = f"{first}" if first == last else f"{first}-{last}"
             yield gap.revealed, f"{gap.revealed_by} shows that {are(span)} missing on this line"
 

@@ -488,7 +488,7 @@ class FeedReporter(Reporter[Subject]):
         for line, other in zip(LINES, reversed(LINES), strict=True):
             own = pair.lost_only[line]
             if own.count:
-                shown = list(lost_of_line(pair.streams[line], own.ranges))
+                shown = list(lost_of_line(pair.streams[line]))
                 yield self.make(
                     about, "FD023", FROM_ONE_PLACE,
                     "{count:message} of {sender_member} {count|was|were} lost on line {line} and "

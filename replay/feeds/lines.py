@@ -19,7 +19,7 @@ from seqaudit.replay.feeds.rows import FeedRow
 from seqaudit.replay.feeds.stream import FeedStream
 from seqaudit.replay.feeds.times import Leads
 from seqaudit.replay.sequence.durations import Durations
-from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.gaps import Mark, Outcome
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 LINES: Final = ("A", "B")
@@ -29,10 +29,17 @@ MAX_LISTED: Final = 1_000
 
 @dataclass(slots=True)
 class LineLoss:
-    """What one line lost that the other brought."""
+    """What one line lost that the other brought; ``by_numbering``: the same by its numbering."""
 
     count: int = 0
     ranges: RangeSet = field(default_factory=RangeSet)
+    by_numbering: dict[int, RangeSet] = field(default_factory=dict)
+
+    def add(self, numbering: int, part: Range) -> None:
+        """One more."""
+        if len(self.ranges) < MAX_RANGES:
+            self.ranges.add(*part)
+            self.by_numbering.setdefault(numbering, RangeSet()).add(*part)
 
 
 class LinePair:
@@ -151,9 +158,14 @@ class LinePair:
                 own.count += span.missing_within(low, high) - both - repaired
                 for a, b in span.missing.within(low, high) if listed else ():
                     for part in other.missing(a, b):
-                        if len(own.ranges) < MAX_RANGES:
-                            own.ranges.add(*part)
+                        own.add(number, part)
         self.lost -= self.young_count
+        for line, stream in self.streams.items():
+            came = self.lost_only[line].by_numbering
+            for (number, _), gap in stream.gaps.items():
+                if number in came:
+                    here = came[number].within(gap.first, gap.stop)
+                    gap.turn(here, Outcome.UNRECOVERED, Outcome.OTHER_LINE)
 
     def silent(self, line: str, silence_ns: int) -> Mark | None:
         """When a line fell silent while the other went on; null if it did not."""

@@ -143,6 +143,7 @@ class Outcome(StrEnum):
     REPAIRED = "repaired, not captured"  # asked for, and had later: the capture missed the repair
     STOPPED = "no longer asked for"  # asked for, but not to the end: it came, or was given up
     UNTOLD = "lost, or not captured"  # it never came, and nothing asks or acknowledges
+    OTHER_LINE = "came on the other line"  # of two that carry the same: only this one lacks it
     BEFORE = "sent before the capture"  # an earlier window may have had it: was it lost?
 
 

@@ -233,6 +233,7 @@ def lines_world(seed: int) -> tuple[list[tuple[int, bytes]], dict[str, Any]]:
         "messages": len(a.keys() | b.keys()),
         "compared": number - 1,
         "lost_on_both": len(known - a.keys() - b.keys()),
+        "neither": known - a.keys() - b.keys(),
         "only": [len(b.keys() - a.keys()), len(a.keys() - b.keys())],
         "measured": len(shared),
         "together": shared.count(0),
@@ -256,6 +257,7 @@ def test_two_lines_are_arbitrated(seed: int, tmp_path: Path) -> None:
     (row,) = report["tables"]["feed"]["lines"]
     both = row["line_a"], row["line_b"]
     assert truth == {
+        "neither": truth["neither"],
         "messages": row["messages"],
         "compared": row["compared"],
         "lost_on_both": row["lost_on_both"] + row["open_at_end"],
@@ -268,6 +270,14 @@ def test_two_lines_are_arbitrated(seed: int, tmp_path: Path) -> None:
     lost = truth["lost_on_both"] - row["open_at_end"]
     totals = {"messages": truth["messages"], "lost": lost, "recovered": 0, "unrecovered": lost}
     assert report["totals"] | totals == report["totals"]
+    came = {"A": 0, "B": 0}
+    for gap in report["gaps"]:
+        if gap["outcome"] == "came on the other line":
+            came[gap["stream"][-1]] += gap["count"]
+        elif gap["outcome"] == "unrecovered":  # of both lines, as its own row says
+            assert {n for a, b in gap["seqnos"] for n in range(a, b + 1)} <= truth["neither"]
+    listed = all(stream["unlisted_gaps"] == 0 for stream in report["streams"])
+    assert [*came.values()] == truth["only"] or not listed
     told = {"FD022": 0, "FD023": 0}
     for finding in report["findings"]:
         rule = "FD022" if finding["rule"] == "FD017" else finding["rule"]

@@ -134,8 +134,8 @@ ERRORS = [
      "is text at no fixed place"),
     (SMALL + "repeat: {size: 9}\ntimestamp: {field: seqno, hz: 5}\nrecognise: {seqno: 5}\n", 7,
      "recognise", "is beside repeat and timestamp"),
-    (SMALL + "repeat: {size: 9}\ntimestamp: {field: seqno, hz: 5}\nmatch: any\n", 7, "match",
-     "is beside repeat and timestamp"),
+    (SMALL + "repeat: {size: 9}\ntimestamp: {field: seqno, hz: 5}\nmatch: any\n"
+     "require: {seqno: 5}\n", 7, "match", "is beside repeat and timestamp"),
     (SMALL + "step: 0\n", 5, "step", "is 0, not 1 to 4294967296"),
     (SMALL + "step: 3\n", 5, "step", "is 3, and the numbers wrap at 2^32"),
     (SMALL + "step: 4\nwrap: 31\n", 6, "wrap", "is 31, not 2 to 30"),
