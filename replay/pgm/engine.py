@@ -20,6 +20,7 @@ from seqaudit.replay.pgm.parameters import PARAMETERS
 from seqaudit.replay.pgm.report_rows import PgmStreamRow
 from seqaudit.replay.pgm.window import (
     GIVEN_UP,
+    SLACK_NS,
     UNTOLD,
     Fate,
     Hole,
@@ -201,7 +202,7 @@ class PgmEngine:
         """Nothing follows."""
         if self.last is not None:
             self.window.resume(self.last.at_ns)
-            self.window.give_up(self.last.at_ns)
+            self.window.give_up(self.last.at_ns - SLACK_NS)
             self._measure(self.last.at_ns)
         self._collect()
         if self.ends is not None:

@@ -85,6 +85,34 @@ class WindowSettings:
 
 
 @dataclass(slots=True)
+class Tick:
+    """How coarse the capture's clock is, by the times of requests, confirmations and repairs.
+
+    Attributes:
+        least_ns: by which the time of a frame differs from that of the frame before.
+        stands: two frames had the same time.
+    """
+
+    last: Mark | None = None
+    least_ns: int = 0
+    stands: bool = False
+
+    @property
+    def ns(self) -> int:
+        """Frames that are no further apart may be in another order."""
+        return self.least_ns if self.stands else 0
+
+    def shows(self, mark: Mark) -> None:
+        """The time of another frame."""
+        if self.last is not None and mark.frame != self.last.frame:
+            apart_ns = mark.at_ns - self.last.at_ns
+            self.stands = self.stands or not apart_ns
+            if apart_ns > 0:
+                self.least_ns = min(apart_ns, self.least_ns or apart_ns)
+        self.last = mark
+
+
+@dataclass(slots=True)
 class Leaks:
     """Packets of which the receiver's own behaviour says that the capture lacks them."""
 
@@ -200,6 +228,13 @@ class PgmWindow:
         self._stops: list[int] = []  # of runs of packets as they came, ascending
         self._arrivals: list[tuple[int, Mark]] = []  # where each begins, and when its last came
         self._repeats: dict[int, Mark] = {}  # when a sqn came that is below them
+        self._tick = Tick()
+
+    @property
+    def slack_ns(self) -> int:
+        """What is no further apart may have happened in another order than it seems: timers are
+        coarse, and so may be the capture's clock."""
+        return max(SLACK_NS, 2 * self._tick.ns)
 
     # -- wire numbers ----------------------------------------------------------------------------
 
@@ -221,6 +256,8 @@ class PgmWindow:
 
     def accept(self, first: int, stop: int, mark: Mark, last: Mark, *, repair: bool) -> list[Range]:
         """Sqns (unwrapped) that came; those that had not come before, and are still wanted."""
+        if repair:
+            self._tick.shows(mark)
         if self.start is None or self.lead is None:
             self.start = self.next = self.lead = first
         if first > self.lead:
@@ -278,6 +315,7 @@ class PgmWindow:
     def asked(self, sqns: list[int], mark: Mark, by: str | None = None) -> None:
         """A NAK of this receiver (``by`` null): it lacks them, knows of them, and has not given up;
         or of any where no receiver is here."""
+        self._tick.shows(mark)
         highest = max(sqns, default=-1)
         if self.lead is not None and 0 <= highest - self.lead < self.settings.window_sqns:
             self._reveal(highest + 1, mark, "this receiver's own NAK")
@@ -307,6 +345,7 @@ class PgmWindow:
 
     def confirmed(self, sqns: list[int], mark: Mark) -> None:
         """The sender's NCF, whoever had asked: the receiver waits for RDATA."""
+        self._tick.shows(mark)
         for sqn in sqns:
             hole = self.holes.get(sqn)
             if hole is None:
@@ -329,12 +368,12 @@ class PgmWindow:
         )  # fmt: skip
 
     def next_due_ns(self) -> int | None:
-        """When the next hole is given up; null if none is open."""
+        """When the next hole is given up, at the latest; null if none is open."""
         while self._due:
             due, sqn = self._due[0]
             hole = self.holes.get(sqn)
             if hole is not None and hole.due_ns == due:
-                return due
+                return due + self._tick.ns
             heapq.heappop(self._due)
         return None
 
@@ -369,7 +408,7 @@ class PgmWindow:
             hole = self.holes[sqn]
             hole.until = frame
             decided = hole.decided or hole.revealed
-            self._end(sqn, Fate.RETRIES, Mark(decided.frame, due))
+            self._end(sqn, Fate.RETRIES, Mark(decided.frame, hole.due_ns))
             self._advance()
 
     def take_ended(self) -> list[Hole]:

@@ -127,7 +127,6 @@ class RaimsEngine:
         self.links.resume(self.last_ns)
         self._give_up(self.last_ns - SLACK_NS)
         self.links.end(self.last_ns)
-        self._give_up(self.last_ns)
         for observer in self.observers:
             end_ns = self._end_of(observer.bridge)
             observer.window.rotation.advance(end_ns)

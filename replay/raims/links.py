@@ -15,7 +15,7 @@ from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.engine import Row
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Rests
-from seqaudit.replay.pgm.window import SLACK_NS, Fate, Hole, PgmWindow, WindowSettings
+from seqaudit.replay.pgm.window import Fate, Hole, PgmWindow, WindowSettings
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
@@ -263,7 +263,7 @@ class PgmLink:
             before = self._release(self._mark, sqn) if self._mark is not None else []
             return [*before, (event, event.first_mark(), False)]
         if last < self.window.next and self._mark is not None:  # it was freed since
-            return [*self._release(self._mark, sqn), (event, self._mark, True)]
+            return [*self._release(self._mark, sqn + 1), (event, self._mark, True)]
         if len(self._held) < MAX_HELD:
             heapq.heappush(self._held, (sqn, self._order, event))
             self._order += 1
@@ -309,8 +309,9 @@ class PgmLink:
         given up so close to it that coarse timers may have done it on its other side?"""
         if self.window.held_up(at_ns):
             return True
-        place = bisect_left(self._freed_ns, at_ns - SLACK_NS)
-        return place < len(self._freed_ns) and self._freed_ns[place] <= at_ns + SLACK_NS
+        slack_ns = self.window.slack_ns
+        place = bisect_left(self._freed_ns, at_ns - slack_ns)
+        return place < len(self._freed_ns) and self._freed_ns[place] <= at_ns + slack_ns
 
     def between(self, sqn: int, other: int) -> Missing:
         """What of the sqns in between did not come."""
@@ -339,7 +340,7 @@ class PgmLink:
         """Messages that wait when nothing follows, and that the daemon may have had: what they
         waited for was given up by then, or as good as."""
         holes = self.window.holes.values()
-        late = (hole.sqn for hole in holes if hole.due_ns > end_ns + SLACK_NS)
+        late = (hole.sqn for hole in holes if hole.due_ns > end_ns + self.window.slack_ns)
         stop = next(late, self.window.lead or 0)
         return (event for sqn, _, event in self._held if sqn < stop)
 

@@ -47,8 +47,10 @@ def nak(sqn: int, at: float = 0.0, source: str = HERE) -> Event:
     return packet("NAK", sqn, at, source=source, detail=f"[[{sqn},{sqn + 1}]]")
 
 
-def nak_on_link(sqn: int, at: float = 0.0) -> Event:
-    return packet("NAK", sqn, at, source=HERE, detail=f"[[{sqn},{sqn + 1}]]", stream=f"{LINK}|")
+def nak_on_link(sqn: int, at: float = 0.0, frame: int = 1) -> Event:
+    return packet(
+        "NAK", sqn, at, frame, source=HERE, detail=f"[[{sqn},{sqn + 1}]]", stream=f"{LINK}|"
+    )
 
 
 def rules_of(rows: Any) -> list[str]:

@@ -471,6 +471,37 @@ def test_messages_come_in_their_order_whatever_is_given_up_before_their_row(late
     assert loss["at_ns"] == T0 + 2_000_200_000
 
 
+def test_messages_of_one_packet_keep_their_order_where_it_was_freed_between_them() -> None:
+    world = gives_up(2)
+    world.engine.feed(packet("RDATA", 3, 1.9, stream=f"{LINK}|"))
+    world.data(F0 + 2, 1.9, stream=f"{LINK}|{PEER}|_1.A", fresh_id=3)
+    ping(world, 2.1)
+    world.data(F0 + 3, 1.9, stream=f"{LINK}|{PEER}|_1.A", fresh_id=3)
+    world.engine.feed(packet("SPM", 4, 2.2, stream=f"{LINK}|"))
+    (stream,) = [r.detail for r in world.rows() if r.kind == "STREAM"]
+    assert stream["delivered"] == [[F0 + 1, F0 + 4]]
+
+
+@pytest.mark.parametrize(("coarse", "end", "given_up"), [
+    (False, 2.004, True), (True, 2.004, False), (True, 2.0, False), (True, 2.02, True),
+])  # fmt: skip
+def test_what_may_have_been_given_up_behind_the_end_by_a_coarse_clock_is_open(
+    coarse: bool, end: float, given_up: bool
+) -> None:
+    """By a clock that ticks every 10 ms, when a wait ends is known no better than that."""
+    world = World()
+    for sqn in (1, 3):
+        world.engine.feed(packet("ODATA", sqn, 0.0, stream=f"{LINK}|"))
+        world.data(F0 + sqn, 0.0, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    for turn in range(10):
+        world.engine.feed(nak_on_link(2, turn / 5))
+        for frame in (2, 3) if coarse else ():
+            world.engine.feed(nak_on_link(2, turn / 5 + 0.01, frame))
+    ping(world, end)
+    rules = rules_of(world.rows())
+    assert ("RA001" in rules) == given_up
+
+
 @pytest.mark.parametrize("then", ["SPM", None])
 def test_figures_of_what_waits_at_the_end_behind_packets_given_up_are_null(
     then: str | None,
