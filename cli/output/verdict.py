@@ -1,5 +1,6 @@
 """The verdict: a report in one or two lines, which stay on the screen whatever is above them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -57,11 +58,15 @@ def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
         counts = by_unit.setdefault(UNITS["feed"], [0, 0])
         counts[0] += pair["recovered"] + pair["lost_on_both"]
         counts[1] += pair["lost_on_both"]
-    early = sum(row.get("open_at_end") or 0 for row in [*streams, *pairs])
+    early: Counter[str] = Counter()
+    for row in [*streams, *pairs]:
+        early[UNITS.get(row.get("system", "feed"), "message")] += row.get("open_at_end") or 0
     told = [_loss(unit, lost, gone, slowest.get(unit)) for unit, (lost, gone) in by_unit.items()]
-    if early:
-        told.append(f"{plural(early, UNITS['feed'])} missing at the end, too early to call lost")
-    return told
+    return told + [
+        f"{plural(count, unit)} missing at the end, too early to call lost"
+        for unit, count in early.items()
+        if count
+    ]
 
 
 def _loss(unit: str, lost: int, gone: int, slowest: int | None) -> str:

@@ -7,36 +7,43 @@ says until when what is missing counts as open, and its rows are settled here.
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.sequence.gaps import GapFigures, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet, inclusive
 
-#: The figures of rows that count what is missing, of streams and of pairs of lines.
-_COUNTS: Final = ("lost", "unrecovered", "lost_on_both")
+#: What a row of a stream, or of two lines, says otherwise if the capture ended before its
+#: ``open_until_ns``: without it, it says that all that was missing then is lost.
+IF_OPEN: Final = "if_open"
 
-#: Those that list it.
-_SEQNOS: Final = ("unrecovered_seqnos", "lost_on_both_seqnos")
+
+def unless_open(
+    row: Mapping[str, Any], open_: RangeSet, count: int, until_ns: int | None, **instead: object
+) -> Row:
+    """A row, with what it says otherwise if the capture ended before ``until_ns``.
+
+    Args:
+        open_, count: what is open then.
+        until_ns: null: nothing is.
+        instead: figures that it changes.
+    """
+    if until_ns is None:
+        return dict(row)
+    told = {"open_at_end": count, "open_at_end_seqnos": inclusive(open_), "open_until_ns": until_ns}
+    return {**row, IF_OPEN: instead | told}
 
 
 def settled(row: Mapping[str, Any], end_ns: int | None) -> Mapping[str, Any]:
     """A stream, or two lines, of a capture that ended then: what is open is not lost, or is lost.
 
     Args:
-        row: with ``open_until_ns`` where something is open; others are as they were.
+        row: with ``if_open`` where something is open; others are as they were.
         end_ns: of the capture; null: it has no time.
     """
-    until = row.get("open_until_ns")
-    if until is None:
+    if_open = row.get(IF_OPEN)
+    if if_open is None:
         return row
-    if not _open(until, end_ns):
-        return {**row, "open_at_end": 0, "open_at_end_seqnos": [], "open_until_ns": None}
-    told: dict[str, Any] = {key: row[key] - row["open_at_end"] for key in _COUNTS if key in row}
-    for key in _SEQNOS:
-        if key in row:
-            lost = RangeSet((first, last + 1) for first, last in row[key])
-            for first, last in row["open_at_end_seqnos"]:
-                lost.remove(first, last + 1)
-            told[key] = inclusive(lost)
-    return {**row, **told}
+    told = {key: value for key, value in row.items() if key != IF_OPEN}
+    return told | if_open if _open(if_open["open_until_ns"], end_ns) else told
 
 
 def settled_gap(gap: GapFigures, end_ns: int | None) -> GapFigures:
@@ -44,9 +51,11 @@ def settled_gap(gap: GapFigures, end_ns: int | None) -> GapFigures:
     until = gap.get("open_until_ns")
     if until is None:
         return gap
-    outcome = Outcome.CUT_OFF if _open(until, end_ns) else Outcome.UNRECOVERED
     told = {key: value for key, value in gap.items() if key != "open_until_ns"}
-    return cast(GapFigures, told | {"outcome": str(outcome)})
+    if _open(until, end_ns):
+        told["outcome"] = str(Outcome.CUT_OFF)
+        told.pop("placed", None)  # nobody can tell where it was lost, if it was
+    return cast(GapFigures, told)
 
 
 def _open(until_ns: int, end_ns: int | None) -> bool:

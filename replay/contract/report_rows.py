@@ -126,6 +126,9 @@ ByKind = Annotated[dict[str, int], "arrivals by wire kind"]
 Unknown = Annotated[dict[str, str], "figures that cannot be told, and why"]
 Delivered = Annotated[list[list[int]] | None, "ranges in the order of delivery"]
 Listed = Annotated[Ranges | None, "ranges of those, the first 10,000"]
+OpenUntil = Annotated[
+    int | None, "a capture that ends then or later tells that they are lost; null: none is open"
+]
 
 
 class JitterRow(TypedDict):

@@ -7,16 +7,13 @@ from seqaudit.replay.contract.report_rows import (
     Directions,
     JitterRow,
     NetworkDuplicates,
+    OpenUntil,
     Ranges,
     Retransmissions,
     StreamFigures,
     Time,
 )
 from seqaudit.replay.sequence.durations import Percentiles
-
-OpenUntil = Annotated[
-    int | None, "a capture that ends then or later tells that they are lost; null: none is open"
-]
 
 
 class AskedRow(TypedDict):

@@ -2,7 +2,9 @@
 
 from typing import Final
 
+from seqaudit.replay.contract.open_end import unless_open
 from seqaudit.replay.contract.report_rows import directed
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.feeds.engine import FeedEngine
 from seqaudit.replay.feeds.evidence import holes_of, open_until_ns
 from seqaudit.replay.feeds.lines import LINES, LinePair
@@ -16,8 +18,19 @@ from seqaudit.replay.sequence.ranges import RangeSet, inclusive
 _NO_REQUESTS: Final = Requests()
 
 
-def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -> FeedStreamRow:
-    """A stream in the report (replay/README.md 5)."""
+def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -> Row:
+    """A stream in the report (replay/README.md 5), and what of it was open at the end."""
+    row, open_ = _summary(engine, stream, requests), holes_of(stream.open_at_end)
+    lost = stream.counts[Outcome.UNRECOVERED] - stream.open_count
+    until_ns = open_until_ns(stream.open_at_end, stream.settings.late_ns)
+    return unless_open(
+        row, open_, stream.open_count, until_ns,
+        lost=stream.counts[Outcome.RECOVERED] + lost, unrecovered=lost,
+        unrecovered_seqnos=inclusive(r for a, b in stream.unrecovered for r in open_.missing(a, b)),
+    )  # fmt: skip
+
+
+def _summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -> FeedStreamRow:
     counts = stream.counts
     recovered, lost = counts[Outcome.RECOVERED], counts[Outcome.UNRECOVERED]
     wanted = requests or _NO_REQUESTS
@@ -52,9 +65,9 @@ def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -
         "unrecovered": lost,
         "unrecovered_seqnos": inclusive(stream.unrecovered),
         "lost": recovered + lost,
-        "open_at_end": stream.open_count,
-        "open_at_end_seqnos": inclusive(holes_of(stream.open_at_end)),
-        "open_until_ns": open_until_ns(stream.open_at_end, stream.settings.late_ns),
+        "open_at_end": 0,
+        "open_at_end_seqnos": [],
+        "open_until_ns": None,
         "reorder_depth": stream.deepest,
         "late_ns": stream.late.percentiles(),
         "recovery_ns": stream.recovery.percentiles(),
@@ -82,8 +95,16 @@ def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -
     }
 
 
-def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) -> PairRow:
-    """Two lines in the report, a row of the table "lines"."""
+def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) -> Row:
+    """Two lines in the report, a row of the table "lines", and what of them was open at the end."""
+    return unless_open(
+        _pair_summary(engine, pair, requests), holes_of(pair.young), pair.young_count,
+        open_until_ns(pair.young, engine.settings.late_ns),
+        lost_on_both=pair.lost, lost_on_both_seqnos=inclusive(pair.lost_ranges),
+    )  # fmt: skip
+
+
+def _pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) -> PairRow:
     leads = pair.leads
     line_a, line_b = (_line(pair, place, line) for place, line in enumerate(LINES))
     return {
@@ -94,9 +115,9 @@ def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) 
         "compared": pair.compared,
         "lost_on_both": pair.lost + pair.young_count,
         "lost_on_both_seqnos": inclusive(RangeSet((*pair.lost_ranges, *holes_of(pair.young)))),
-        "open_at_end": pair.young_count,
-        "open_at_end_seqnos": inclusive(holes_of(pair.young)),
-        "open_until_ns": open_until_ns(pair.young, engine.settings.late_ns),
+        "open_at_end": 0,
+        "open_at_end_seqnos": [],
+        "open_until_ns": None,
         "recovered": pair.recovered.count,
         "repairs_needless": pair.needless,
         "requests": 0 if requests is None else requests.requests,

@@ -18,7 +18,7 @@ repairs):
 
 import heapq
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count, pairwise
 from typing import Final, NamedTuple
 
@@ -33,6 +33,7 @@ from seqaudit.replay.sequence.gaps import (
     BY_REQUEST,
     BY_SEQNO,
     MAX_KEPT_GAPS,
+    WENT_ON,
     Arrival,
     Gap,
     GapTracker,
@@ -61,6 +62,7 @@ _OPEN_TO_DOUBT: Final = (
     Outcome.UNASKED,
     Outcome.REPAIRED,
     Outcome.STOPPED,
+    *WENT_ON,
 )
 
 
@@ -91,6 +93,8 @@ class JudgedStream:
         left_out: not captured, and an own request for others shows that it was had.
         passed_over: not captured, and acknowledged by a window that may have begun behind them.
         silent: not captured, and had in all likelihood, as nobody asked when its sender named it.
+        open_at_end, open_until_ns: missing, and a capture that ends by then does not tell whether
+            it is lost; by how its gaps end if it goes on.
     """
 
     def __init__(
@@ -115,6 +119,8 @@ class JudgedStream:
         self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
         self.lost = RangeSet()
         self.unrecovered = RangeSet()
+        self.open_at_end = {outcome: RangeSet() for outcome in WENT_ON}
+        self.open_until_ns: int | None = None
         self.network_duplicates = 0
         self.duplicated = Note()
         self.useful = 0
@@ -264,40 +270,61 @@ class JudgedStream:
         self.network_duplicates += part[1] - part[0]
         self.duplicated.add(*part, mark)
 
-    def end_missing(self, outcome: Outcome) -> None:
-        """What is missing now never comes."""
-        self._end_below(self.tracker.known_stop, outcome)
+    def gone(self) -> None:
+        """The member is dead or gone: what it misses is nobody's loss."""
+        self._end_below(self.tracker.known_stop, Outcome.GONE)
 
-    def end_unasked(
-        self, end_ns: int, *, only_long: bool = False, dropped: RangeSet | None = None
+    def end_missing(
+        self, end_ns: int, until_ns: int, *, over: bool, dropped: RangeSet | None = None
     ) -> None:
-        """A receiver asks for what it misses at every tick. Where no request for it was captured,
-        the capture may have missed the message, or the request: nothing proves a loss.
+        """What is missing now never comes.
 
         Args:
-            only_long: only what showed so long before ``end_ns`` that it should have been asked
-                for.
+            end_ns: the last that was captured, or when the window was removed.
+            until_ns: the receiver's last own frame, or when the window was removed.
+            over: the capture is; if it goes on, what it does not tell yet may come.
             dropped: was captured, but the member had no room for it: that never came.
         """
-        for first, stop in self.tracker.missing():
-            gap = self.tracker.gap_of(first)
-            assert gap is not None, "what is missing lies in a gap"
-            long = end_ns - gap.revealed.at_ns >= TICKS_TO_LOSE * self._interval_ns
-            if only_long and not long:
-                continue
-            others = RangeSet(self.asked.within(first, stop))
-            for part in (dropped or RangeSet()).within(first, stop):
-                others.add(*part)
-            for a, b in others.missing(first, stop):
-                self.tracker.close_within(a, b, Outcome.UNASKED, None)
-                self.unasked_long |= long
+        self._end_unasked(end_ns, dropped or RangeSet(), over=over)
+        self._end_no_longer_asked(until_ns)
+        for first, stop in self.tracker.missing() if over else ():
+            if not self._is_long(first, end_ns):
+                self._cut_off(first, stop, Outcome.CUT_OFF)
+        self._end_below(self.tracker.known_stop, Outcome.UNRECOVERED)
 
-    def end_no_longer_asked(self, end_ns: int) -> None:
+    def _is_long(self, seqno: int, end_ns: int) -> bool:
+        """Has it been missing for so long that it should have been asked for, and answered?"""
+        return end_ns >= self._lost_from(seqno)
+
+    def _lost_from(self, seqno: int) -> int:
+        gap = self.tracker.gap_of(seqno)
+        assert gap is not None, "what is missing lies in a gap"
+        return gap.revealed.at_ns + TICKS_TO_LOSE * self._interval_ns
+
+    def _cut_off(self, first: int, stop: int, outcome: Outcome) -> None:
+        self.open_until_ns = max(self.open_until_ns or 0, self._lost_from(first))
+        for part in self.tracker.close_within(first, stop, outcome, None):
+            self.open_at_end[outcome].add(*part)
+
+    def _end_unasked(self, end_ns: int, dropped: RangeSet, *, over: bool) -> None:
+        """A receiver asks for what it misses at every tick. Where no request for it was captured,
+        the capture may have missed the message, or the request: nothing proves a loss.
+        """
+        for first, stop in self.tracker.missing():
+            long = self._is_long(first, end_ns)
+            if not (long or over):
+                continue
+            others = RangeSet([*self.asked.within(first, stop), *dropped.within(first, stop)])
+            for a, b in others.missing(first, stop):
+                if long:
+                    self.tracker.close_within(a, b, Outcome.UNASKED, None)
+                    self.unasked_long = True
+                else:
+                    self._cut_off(a, b, Outcome.NOT_YET)
+
+    def _end_no_longer_asked(self, end_ns: int) -> None:
         """A tick asks for all that is missing, so what the last ones before the receiver's end did
         not name had come, or was given up.
-
-        Args:
-            end_ns: the receiver's last own frame, or when the window was removed.
         """
         recent = RangeSet(part for ranges in self._asked_since(end_ns) for part in ranges)
         for first, stop in self.tracker.missing():
@@ -314,12 +341,25 @@ class JudgedStream:
         """What of [first, stop) ticks ask for as long as it is missing."""
         return self.asked.within(first, stop)
 
-    def of_unknown_fate(self) -> int:
+    def by_outcome(self, *, over: bool) -> dict[Outcome, int]:
+        """How many ended which way.
+
+        Args:
+            over: the capture is; else what was open then is counted as how it ends if not.
+        """
+        if over:
+            return self.counts
+        told = self.counts | dict.fromkeys(WENT_ON, 0)
+        for early, late in WENT_ON.items():
+            told[late] += self.counts[early]
+        return told
+
+    def of_unknown_fate(self, ended: Mapping[Outcome, int]) -> int:
         """Messages of which it cannot be told whether they were lost; zero if there are none."""
         doubted = (Outcome.UNCAPTURED, Outcome.UNASKED, Outcome.STOPPED)
         asked = (Outcome.RECOVERED, Outcome.REPAIRED, Outcome.EITHER, Outcome.UNRECOVERED)
         earlier = sum(self.before[o].total() for o in asked if o in self.before)
-        return sum(self.counts[outcome] for outcome in doubted) + earlier
+        return sum(ended[outcome] for outcome in doubted) + earlier
 
     def gaps_by_seqno(self) -> list[Gap]:
         """The ended gaps that are kept."""
@@ -333,6 +373,8 @@ class JudgedStream:
         for gap in self.gaps:
             if gap.first < stop:
                 self._settle(gap, stop)
+        if not any(self.open_at_end.values()):
+            self.open_until_ns = None
 
     def _settle(self, gap: Gap, stop: int) -> None:
         for outcome in _OPEN_TO_DOUBT:
@@ -347,7 +389,10 @@ class JudgedStream:
             for piece in taken:
                 size = piece[1] - piece[0]
                 earlier.ranges.add(*piece)
-                self.before.setdefault(outcome, RangeSet()).add(*piece)
+                ended = WENT_ON.get(outcome, outcome)
+                self.before.setdefault(ended, RangeSet()).add(*piece)
+                for open_ in self.open_at_end.values():
+                    open_.remove(*piece)
                 self.lost.remove(*piece)
                 self.unrecovered.remove(*piece)
                 self.counts[outcome] -= size

@@ -1,12 +1,14 @@
 """Findings that UNICAST and MCAST streams share, each under a rule of its own (replay/README.md
 3)."""
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Severity
+from seqaudit.replay.contract.open_end import IF_OPEN
 from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.reporter import Reporter, S, parts_of
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.worth import (
     END,
     LIKELY,
@@ -18,14 +20,14 @@ from seqaudit.replay.contract.worth import (
     Claim,
     absence,
 )
-from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE, JudgedStream
+from seqaudit.replay.jgroups.arrivals import JudgedStream
 from seqaudit.replay.jgroups.mcast.passing import PassingModel, Unanswered
 from seqaudit.replay.jgroups.mcast.sender import SenderModel, Stall
 from seqaudit.replay.jgroups.report_rows import CapacityRow
 from seqaudit.replay.sequence.durations import shown, slowest
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.notes import Note
-from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 #: CP007, why the receiver had what this capture does not hold, or may have had it.
 _SILENT: Final = (
@@ -74,6 +76,19 @@ class WindowReporter(Reporter[S]):
     ) -> None:
         super().__init__(capture, conversation, parameters, default_system)
         self.interval_ns: int = parameters.value("xmit_interval_ms") * 1_000_000
+
+    @staticmethod
+    def settling(window: JudgedStream | None, of: Callable[..., Mapping[str, Any]]) -> Row:
+        """The row of a stream, and what it says otherwise if nothing was captured behind it.
+
+        Args:
+            of: see ``stream_rows.received``.
+        """
+        row = dict(of(over=False))
+        if window is None or window.open_until_ns is None:
+            return row
+        told = of(over=True)
+        return row | {IF_OPEN: {key: told[key] for key in told if told[key] != row[key]}}
 
     # -- gaps ------------------------------------------------------------------------------------
 
@@ -135,51 +150,49 @@ class WindowReporter(Reporter[S]):
             )  # fmt: skip
 
     def never_came(
-        self,
-        stream: S,
-        rule: str,
-        gaps: list[Gap],
-        requests: int,
+        self, stream: S, rule: str, gaps: list[Gap], ranges: Iterable[Range],
         holds: dict[str, int] | None = None,
-    ) -> Finding:
-        """``gaps`` in which messages are lost for good, as far as the capture goes."""
-        return self.gap_finding(
-            stream, rule, gaps, parts_of(gaps, Outcome.UNRECOVERED),
-            "{count:message} of {sender_member} never reached {receiver_member}, which asked "
-            "{requests:time}; nothing behind {count|it|them} can be delivered in order.",
-            claim=absence(gaps[0].revealed.frame, END), holds=holds, requests=requests,
-        )  # fmt: skip
-
-    def lost_or_open(
-        self, stream: S, lost: str, still_open: str, gaps: list[Gap], requests: int
-    ) -> Iterator[Finding]:
-        """The one or the other: whether three ticks passed before the capture ended, the report
-        knows, as this conversation may have been silent long before.
-        """
-        until = self._lost_from(gaps)
-        yield self.never_came(stream, lost, gaps, requests, holds={"end_from_ns": until})
-        asked = [gap for gap in gaps if gap.requested is not None]
-        if asked:
+    ) -> Iterator[Finding]:  # fmt: skip
+        """``ranges`` of ``gaps`` are lost for good, as far as the capture goes."""
+        lost = RangeSet(ranges)
+        gaps = _touching(gaps, lost)
+        if gaps:
             yield self.gap_finding(
-                stream, still_open, asked, parts_of(asked, Outcome.UNRECOVERED),
-                "{count:message} of {sender_member} {count|was|were} asked for, and no copy is in "
-                "this capture, which ended less than three ticks after that showed.",
-                claim=TIMED, holds={"end_before_ns": until},
+                stream, rule, gaps, lost,
+                "{count:message} of {sender_member} never reached {receiver_member}, which asked "
+                "{requests:time}; nothing behind {count|it|them} can be delivered in order.",
+                claim=absence(gaps[0].revealed.frame, END), holds=holds,
+                requests=max(gap.requests for gap in gaps),
             )  # fmt: skip
-        others = [gap for gap in gaps if gap.requested is None]
-        if others:
-            ranges = RangeSet(parts_of(others, Outcome.UNRECOVERED))
-            yield from self._open_yet(stream, still_open, others, ranges, until)
 
-    def _open_yet(
-        self, stream: S, rule: str, gaps: list[Gap], ranges: RangeSet, until: int
+    def open_at_end(
+        self, stream: S, lost: str, still_open: str, window: JudgedStream
     ) -> Iterator[Finding]:
-        """What of ``gaps`` was missing when the capture ended, if before ``until``."""
+        """What was missing when the conversation ended: whether three ticks passed before the
+        capture did, the report knows, as this conversation may have been silent long before.
+        """
+        gaps = window.gaps_by_seqno()
+        went_on = {"end_from_ns": window.open_until_ns or 0}
+        ended = {"end_before_ns": window.open_until_ns or 0}
+        missing = RangeSet(parts_of(gaps, Outcome.CUT_OFF))
+        yield from self.never_came(stream, lost, gaps, missing, went_on)
+        not_yet = RangeSet(parts_of(gaps, Outcome.NOT_YET))
         yield from self._of_gaps(
-            stream, rule, gaps, ranges, LIKELY,
+            stream, "CP007", gaps, not_yet, UNDECIDABLE, _NOT_ASKED_FOR, holds=went_on
+        )
+        asked = [gap for gap in with_part(gaps, Outcome.CUT_OFF) if gap.requested is not None]
+        yield from self._of_gaps(
+            stream, still_open, asked,
+            _taken(missing, RangeSet(parts_of(asked, Outcome.CUT_OFF))), TIMED,
+            "{count:message} of {sender_member} {count|was|were} asked for, and no copy is in "
+            "this capture, which ended less than three ticks after that showed.",
+            holds=ended,
+        )  # fmt: skip
+        yield from self._of_gaps(
+            stream, still_open, gaps, RangeSet([*missing, *not_yet]), LIKELY,
             "{count:message} of {sender_member} {count|was|were} still missing when the capture "
             "ended, less than three ticks after that showed.",
-            holds={"end_before_ns": until},
+            holds=ended,
         )  # fmt: skip
 
     def missed_by_capture(
@@ -188,33 +201,26 @@ class WindowReporter(Reporter[S]):
         """What the receiver had, or may have had, and the capture does not hold.
 
         Args:
-            still_open: rule of what is missing when the capture ends, too soon to be asked for.
+            still_open: rule of what did not come while the capture went on.
         """
         gaps = window.gaps_by_seqno()
         ranges = RangeSet(parts_of(gaps, Outcome.UNCAPTURED))
         left_out = _taken(ranges, window.left_out)
         silent = _taken(ranges, window.silent)
-        unasked = with_part(gaps, Outcome.UNASKED)
-        never = RangeSet(parts_of(unasked, Outcome.UNASKED))
+        never = RangeSet(parts_of(gaps, Outcome.UNASKED))
         passed_over = _taken(never, window.passed_over)
-        until = self._lost_from(unasked) if never else 0
-        for rule, some, claim, text, holds in (
-            ("CP007", silent, LIKELY, _SILENT, None),
-            ("CP007", left_out, PLACED, _LEFT_OUT, None),
-            ("CP007", ranges, PLACED, _ACKNOWLEDGED, None),
-            ("CP007", passed_over, UNDECIDABLE, _PASSED_OVER, None),
-            ("CP007", never, UNDECIDABLE, _NOT_ASKED_FOR, {"end_from_ns": until}),
-        ):  # fmt: skip
-            yield from self._of_gaps(stream, rule, gaps, some, claim, text, holds=holds)
-        yield from self._open_yet(stream, still_open, gaps, never, until)
         stopped = RangeSet(parts_of(gaps, Outcome.STOPPED))
-        yield from self._of_gaps(stream, "CP007", gaps, stopped, UNDECIDABLE, _NO_LONGER_ASKED_FOR)
         earlier = window.before.get(Outcome.UNRECOVERED, RangeSet())
-        yield from self._of_gaps(stream, still_open, gaps, earlier, UNDECIDABLE, _SENT_BEFORE)
-
-    def _lost_from(self, gaps: list[Gap]) -> int:
-        """When the capture has to go on for what is missing to be lost, in ns."""
-        return max(gap.revealed.at_ns for gap in gaps) + TICKS_TO_LOSE * self.interval_ns
+        for rule, some, claim, text in (
+            ("CP007", silent, LIKELY, _SILENT),
+            ("CP007", left_out, PLACED, _LEFT_OUT),
+            ("CP007", ranges, PLACED, _ACKNOWLEDGED),
+            ("CP007", passed_over, UNDECIDABLE, _PASSED_OVER),
+            ("CP007", never, UNDECIDABLE, _NOT_ASKED_FOR),
+            ("CP007", stopped, UNDECIDABLE, _NO_LONGER_ASKED_FOR),
+            (still_open, earlier, UNDECIDABLE, _SENT_BEFORE),
+        ):
+            yield from self._of_gaps(stream, rule, gaps, some, claim, text)
 
     def dropped_inside(
         self, stream: S, rule: str, found: Note, shown: Note, shows: str

@@ -9,6 +9,7 @@ from seqaudit.replay.contract.report_rows import (
     Directions,
     Listed,
     NetworkDuplicates,
+    OpenUntil,
     Retransmissions,
     Role,
     StreamFigures,
@@ -56,6 +57,12 @@ class JGroupsStreamRow(StreamFigures):
     recovered_or_late: int | None
     lost_seqnos: Listed
     unrecovered_seqnos: Listed
+    open_at_end: Annotated[
+        int | None,
+        "missing ones, of which it is too early to say that they are lost; not among lost",
+    ]
+    open_at_end_seqnos: Listed
+    open_until_ns: OpenUntil
     not_captured: Annotated[int, "came, as their receiver shows, and are not in the capture"]
     not_asked_for: Annotated[int, "missing, and nobody asked for them"]
     no_longer_asked_for: Annotated[int, "asked for and no more: they came or were given up"]

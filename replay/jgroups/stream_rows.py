@@ -1,5 +1,7 @@
 """What the rows of UNICAST and MCAST streams have in common (replay/README.md 5)."""
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import Final, Literal
 
 from seqaudit.replay.contract.parameters import LEARNED, EngineParameters
@@ -13,8 +15,8 @@ from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.report_rows import CapacityRow, JGroupsStreamRow
 from seqaudit.replay.jgroups.stream import NumberedStream
-from seqaudit.replay.sequence.gaps import Gap, GapFigures, Outcome
-from seqaudit.replay.sequence.ranges import inclusive
+from seqaudit.replay.sequence.gaps import WENT_ON, Gap, Outcome
+from seqaudit.replay.sequence.ranges import RangeSet, inclusive
 
 #: Which end of a stream is here.
 End = Literal["sender", "receiver", "between"]
@@ -83,6 +85,9 @@ def counted(stream: NumberedStream, role: End, cluster: str) -> JGroupsStreamRow
         "lost": None,
         "lost_seqnos": None,
         "unrecovered_seqnos": None,
+        "open_at_end": None,
+        "open_at_end_seqnos": None,
+        "open_until_ns": None,
         "retransmissions": {"useful": 0, "needless": 0, "undecidable": 0},
         "recovery_ns": {"p50": None, "p99": None, "max": None},
         "outside_membership": stream.outside_membership,
@@ -93,9 +98,18 @@ def counted(stream: NumberedStream, role: End, cluster: str) -> JGroupsStreamRow
     }
 
 
-def received(row: JGroupsStreamRow, window: JudgedStream) -> None:
-    """What a replayed window adds."""
+def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool) -> None:
+    """What a replayed window adds.
+
+    Args:
+        over: the capture ended with the conversation: what was missing then may still have come.
+    """
+    ended, open_ = window.by_outcome(over=over), window.open_at_end
+    yet = [] if over else [*open_[Outcome.CUT_OFF]]
     row |= {
+        "open_at_end": sum(ended[outcome] for outcome in WENT_ON),
+        "open_at_end_seqnos": inclusive(listed(RangeSet(chain(*open_.values())))) if over else [],
+        "open_until_ns": window.open_until_ns if over else None,
         "network_duplicates": window.network_duplicates,
         "start_known": window.start_known,
         "delivered": inclusive(window.delivery.ranges),
@@ -105,16 +119,16 @@ def received(row: JGroupsStreamRow, window: JudgedStream) -> None:
         "recovered": window.counts[Outcome.RECOVERED] + window.counts[Outcome.REPAIRED],
         "repairs_not_captured": window.counts[Outcome.REPAIRED],
         "recovered_or_late": window.counts[Outcome.EITHER],
-        "unrecovered": window.counts[Outcome.UNRECOVERED],
+        "unrecovered": ended[Outcome.UNRECOVERED],
         "not_captured": window.counts[Outcome.UNCAPTURED],
-        "not_asked_for": window.counts[Outcome.UNASKED],
+        "not_asked_for": ended[Outcome.UNASKED],
         "no_longer_asked_for": window.counts[Outcome.STOPPED],
         "sent_before": window.counts[Outcome.BEFORE],
         "lost": window.counts[Outcome.RECOVERED]
         + window.counts[Outcome.REPAIRED]
-        + window.counts[Outcome.UNRECOVERED],
-        "lost_seqnos": inclusive(listed(window.lost)),
-        "unrecovered_seqnos": inclusive(listed(window.unrecovered)),
+        + ended[Outcome.UNRECOVERED],
+        "lost_seqnos": inclusive(listed(RangeSet([*window.lost, *yet]))),
+        "unrecovered_seqnos": inclusive(listed(RangeSet([*window.unrecovered, *yet]))),
         "unlisted_gaps": window.unlisted_gaps,
         "retransmissions": {
             "useful": window.useful,
@@ -124,10 +138,10 @@ def received(row: JGroupsStreamRow, window: JudgedStream) -> None:
     }
     if row["recovered"] or row["recovered_or_late"]:
         row["recovery_ns"] = window.recovery.percentiles()
-    if window.unasked_long:
+    if window.unasked_long or (not over and open_[Outcome.NOT_YET]):
         row["delivered"] = None
         row["unknown"]["delivered"] = _MAY_HAVE_COME
-    open_to_doubt = window.of_unknown_fate()
+    open_to_doubt = window.of_unknown_fate(ended)
     if open_to_doubt:
         at_least, row["lost"] = row["lost"], None
         row["unknown"]["lost"] = (
@@ -156,8 +170,9 @@ def nothing_received(row: JGroupsStreamRow) -> None:
     """Of a receiver that has no window: nothing is delivered, and nothing is lost for it."""
     row["delivered"] = []
     row["lost_seqnos"] = []
-    row["unrecovered_seqnos"] = []
+    row["unrecovered_seqnos"] = row["open_at_end_seqnos"] = []
     row["recovered"] = row["recovered_or_late"] = row["unrecovered"] = row["lost"] = 0
+    row["open_at_end"] = 0
 
 
 def passed(row: JGroupsStreamRow, passing: PassingModel) -> None:
@@ -190,8 +205,13 @@ def gaps_of(window: JudgedStream | None, passing: PassingModel | None) -> list[G
     return [] if known is None else sorted(known.gaps, key=lambda gap: gap.first)
 
 
-def gap(role: str, system: str, row: GapFigures) -> Row:
-    """A gap's row, its outcome in the words of the end that is here."""
+def gap_rows(role: str, system: str, gap: Gap, window: JudgedStream | None) -> Iterator[Row]:
+    """A gap's rows, their outcomes in the words of the end that is here; what was open at the end
+    as it ended if the capture went on."""
     names = _NAMES.get(role, {})
-    told = {"outcome": names.get(row["outcome"], row["outcome"]), "system": system}
-    return {**row, **told, **placed(*by_outcome(row["outcome"], role, row["requests"]))}
+    for row in gap.rows():
+        outcome = WENT_ON.get(Outcome(row["outcome"]), row["outcome"])
+        told: Row = {**row, "outcome": names.get(outcome, outcome), "system": system}
+        if outcome != row["outcome"] and window is not None:
+            told["open_until_ns"] = window.open_until_ns
+        yield told | placed(*by_outcome(outcome, role, row["requests"]))

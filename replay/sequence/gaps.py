@@ -138,6 +138,7 @@ class Outcome(StrEnum):
     UNRECOVERED = "unrecovered"  # never came
     GONE = "open at the member's end"  # this member died or left while it was missing
     CUT_OFF = "open at the capture's end"  # missing, and too early to call it lost
+    NOT_YET = "not asked for yet"  # the same, and too early for a request as well
     UNCAPTURED = "not captured"  # the receiver says it has them: the capture missed them
     UNASKED = "not asked for"  # never came, and the receiver asked for others only, or for nothing
     REPAIRED = "repaired, not captured"  # asked for, and had later: the capture missed the repair
@@ -145,6 +146,10 @@ class Outcome(StrEnum):
     UNTOLD = "lost, or not captured"  # it never came, and nothing asks or acknowledges
     OTHER_LINE = "came on the other line"  # of two that carry the same: only this one lacks it
     BEFORE = "sent before the capture"  # an earlier window may have had it: was it lost?
+
+
+#: What was open when a conversation ended has ended so, if its capture went on for long enough.
+WENT_ON: Final = {Outcome.CUT_OFF: Outcome.UNRECOVERED, Outcome.NOT_YET: Outcome.UNASKED}
 
 
 @dataclass(slots=True)

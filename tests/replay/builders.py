@@ -7,10 +7,12 @@ after the one before; the frames count from 1.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.pipeline.report.findings import holds
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.open_end import settled, settled_gap
 from seqaudit.replay.contract.results import FINDING, GAP, JUDGED, STREAM, VIEW, Result
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.jgroups.mcast import findings as mcast_findings
@@ -186,12 +188,26 @@ def engine_at(point: str | None, **given: int | str) -> McastEngine:
     return McastEngine(f"mcast|{CLUSTER}", parameters, vantage)
 
 
+def as_reported(results: Iterable[Result], end_ns: int) -> list[Result]:
+    """Results as the report of a capture that ended then has them."""
+    found: list[Result] = []
+    for row in results:
+        if row.kind == STREAM:
+            row = replace(row, detail=dict(settled(row.detail, end_ns)))
+        elif row.kind == GAP:
+            row = replace(row, detail=dict(settled_gap(cast(Any, row.detail), end_ns)))
+        elif row.kind == FINDING and not holds(row.detail["holds"], end_ns):
+            continue
+        found.append(row)
+    return found
+
+
 class Heard:
     """What an engine says about a story."""
 
     def __init__(self, engine: McastEngine, end_ns: int) -> None:
         self.engine = engine
-        self.results: list[Result] = mcast_findings.results(engine, 0, end_ns)
+        self.results = as_reported(mcast_findings.results(engine, 0, end_ns), end_ns)
 
     def stream(self, sender: str = A) -> Mapping[str, Any]:
         """The summary of one stream."""

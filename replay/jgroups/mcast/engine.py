@@ -153,8 +153,8 @@ class McastEngine:
         for stream in self.streams.values():
             if stream.receiver is not None:
                 assert self.last is not None, "a stream has events"
-                own = self._life.last
-                stream.receiver.finish(self.last.at_ns, own_ns=None if own is None else own.at_ns)
+                own = self._life.last or self.last
+                stream.receiver.finish(self.last.at_ns, min(self.last.at_ns, own.at_ns))
                 stream.receiver.settle()
             if stream.passing is not None:
                 stream.passing.finish()
@@ -204,8 +204,7 @@ class McastEngine:
             low,
             known=known,
             capacity=capacity,
-            # The document's scan asks for every gap that it finds (D11): nothing is too early.
-            interval_ns=0 if self._document else self._interval_ns(),
+            interval_ns=self.parameters.value("xmit_interval_ms") * 1_000_000,
             interval_given=not self._document
             and self.parameters.origin("xmit_interval_ms") != DEFAULT,
             merge_ns=min(self.parameters.value("merge_min_interval_ms"), SOONEST_MS) * 1_000_000,
@@ -218,9 +217,6 @@ class McastEngine:
         )
         self._came_meanwhile(stream, stream.receiver)
         return stream.receiver
-
-    def _interval_ns(self) -> int:
-        return int(self.parameters.value("xmit_interval_ms")) * 1_000_000
 
     def _numbered(self, event: Event) -> None:
         assert event.source is not None and event.seqno is not None

@@ -1,6 +1,7 @@
 """What a replayed multicast cluster says (replay/README.md 3, 5)."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
@@ -10,7 +11,6 @@ from seqaudit.replay.contract.results import GAP, STREAM, VIEW, Result
 from seqaudit.replay.contract.settings import BETWEEN, MEMBER
 from seqaudit.replay.contract.worth import LIKELY, PLACED, SHOWN
 from seqaudit.replay.jgroups import stream_rows
-from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE
 from seqaudit.replay.jgroups.findings import WindowReporter, longest_of, with_part
 from seqaudit.replay.jgroups.mcast.engine import McastEngine
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
@@ -25,17 +25,16 @@ from seqaudit.replay.sequence.ranges import RangeSet, total
 
 
 def results(engine: McastEngine, capture: int, end_ns: int) -> list[Result]:
-    """Everything there is to say about one cluster in one capture, which ended at ``end_ns``."""
-    return list(_McastFindings(engine, capture, end_ns).rows())
+    """Everything there is to say about one cluster in one capture."""
+    return list(_McastFindings(engine, capture).rows())
 
 
 class _McastFindings(WindowReporter[McastStream]):
-    def __init__(self, engine: McastEngine, capture: int, end_ns: int) -> None:
+    def __init__(self, engine: McastEngine, capture: int) -> None:
         systems = {stream.system for stream in engine.streams.values()}
         system = min(systems) if systems else "nakack4"
         super().__init__(capture, engine.conversation, engine.parameters, system)
         self.engine = engine
-        self.end_ns = end_ns
 
     def receiver_of(self, stream: McastStream) -> str | None:
         return self.engine.members.local
@@ -47,7 +46,8 @@ class _McastFindings(WindowReporter[McastStream]):
             stream = self.engine.streams[key]
             if not stream.arrivals and not stream.peers and not stream.by_wire_kind:
                 continue
-            yield self.row(STREAM, stream_row(self.engine, stream), stream)
+            row = self.settling(stream.receiver, partial(stream_row, self.engine, stream))
+            yield self.row(STREAM, row, stream)
             role = role_of(self.engine, stream)
             if stream.sender_model is not None and role == stream_rows.SENDER:
                 capacity = capacity_of(self.engine, stream)
@@ -57,8 +57,8 @@ class _McastFindings(WindowReporter[McastStream]):
                     "unacknowledged messages", stream.sender, limit, fill, stream
                 )
             for gap in stream_rows.gaps_of(stream.receiver, stream.passing):
-                for row in gap.rows():
-                    yield self.row(GAP, stream_rows.gap(role, stream.system, row), stream)
+                for row in stream_rows.gap_rows(role, stream.system, gap, stream.receiver):
+                    yield self.row(GAP, row, stream)
             for finding in self._findings(stream):
                 yield self.finding(finding, stream)
         for view, mark, installed in self.engine.seen.views:
@@ -98,6 +98,7 @@ class _McastFindings(WindowReporter[McastStream]):
         gaps = receiver.gaps_by_seqno()
         yield from self.repaired(stream, "MC001", receiver)
         yield from self._lost(stream, receiver, with_part(gaps, Outcome.UNRECOVERED))
+        yield from self.open_at_end(stream, "MC002", "MC014", receiver)
         came = sum(total(stream.ever.within(*part)) for part in receiver.skipped.ranges)
         yield from self.note(
             stream, "MC021", receiver.skipped, LIKELY,
@@ -145,15 +146,8 @@ class _McastFindings(WindowReporter[McastStream]):
             )
         ]
         if receiver.ended is None:
-            recent = self.end_ns - TICKS_TO_LOSE * self.interval_ns
-            lost = [gap for gap in gaps if gap.revealed.at_ns <= recent]
-            if lost:
-                requests = sum(gap.requests for gap in lost)
-                yield self.never_came(stream, "MC002", lost, requests)
-            still_open = [gap for gap in gaps if gap.revealed.at_ns > recent]
-            if still_open:
-                requests = sum(gap.requests for gap in still_open)
-                yield from self.lost_or_open(stream, "MC002", "MC014", still_open, requests)
+            lost = parts_of(gaps, Outcome.UNRECOVERED)
+            yield from self.never_came(stream, "MC002", gaps, lost)
         elif gaps and receiver.ended[1] == "its sender left the view":
             yield self.gap_finding(
                 stream, "MC019", gaps, parts_of(gaps, Outcome.UNRECOVERED),

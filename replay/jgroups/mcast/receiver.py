@@ -154,6 +154,7 @@ class ReceiverModel(JudgedStream):
         self._any_oob = False
         self._may_be_skipped = RangeSet()  # see ``_had``
         self._interval_given = interval_given
+        self._at_once = document  # its scan asks for every gap that it finds (D11)
         self._merge_ns = merge_ns
         self._asked_had = RangeSet()  # own requests for what had arrived
         self._asked_had_highest = RangeSet()  # the same, in answer to a HIGHEST_SEQNO
@@ -337,7 +338,7 @@ class ReceiverModel(JudgedStream):
             if self.window.low >= low:
                 return
             self._take_back(mark.at_ns)
-            self.end_unasked(mark.at_ns, only_long=True, dropped=self.outside_window.ranges)
+            self._end_unasked(mark.at_ns, self.outside_window.ranges, over=False)
         for part in RangeSet(self.delivery.ranges).missing(self.window.low + 1, low + 1):
             self.skipped.add(*part, mark)
         for first, stop in captured.within(self.tracker.known_stop, low + 1):
@@ -358,8 +359,8 @@ class ReceiverModel(JudgedStream):
         """
         if self.ended is None:
             if member_gone:
-                self.end_missing(Outcome.GONE)
-            self.finish(mark.at_ns, only_long=True)
+                self.gone()
+            self.finish(mark.at_ns, mark.at_ns, over=False)
             self.ended = (mark, why)
 
     def begin_again(self, low: int) -> None:
@@ -379,18 +380,12 @@ class ReceiverModel(JudgedStream):
         self._recent.clear()
         self._unacked = self._threshold_at = self._silent_since = None
 
-    def finish(self, end_ns: int, *, only_long: bool = False, own_ns: int | None = None) -> None:
-        """What is missing now never comes (V2); for the rest see ``end_unasked``.
-
-        Args:
-            own_ns: this member's last own frame, if that is known.
-        """
+    def finish(self, end_ns: int, until_ns: int, *, over: bool = True) -> None:
+        """What is missing now never comes (V2); see ``end_missing``."""
         if self.ended is not None:
             return
-        self._take_back(end_ns if own_ns is None else min(end_ns, own_ns))
-        self.end_unasked(end_ns, only_long=only_long, dropped=self.outside_window.ranges)
-        self.end_no_longer_asked(end_ns if own_ns is None else min(end_ns, own_ns))
-        self.end_missing(Outcome.UNRECOVERED)
+        self._take_back(until_ns)
+        self.end_missing(end_ns, until_ns, over=over, dropped=self.outside_window.ranges)
         for pending in (self._asked_had, self._asked_had_highest):
             for first, stop in list(pending):
                 self.undecided.ranges.add(first, stop)
@@ -433,8 +428,8 @@ class ReceiverModel(JudgedStream):
         for part in self._asked_had.within(first, stop):
             # Asked for by the tick rule, so a tick after it should have been read, and no ACK or
             # digest covered it before this copy: the receiver had dropped it [ipv6-discard-1].
-            self._asked_had.remove(*part)
-            rest.remove(*part)
+            for asked in (self._asked_had, self._asked_had_highest, rest):
+                asked.remove(*part)
             self.inner_loss.add(*part, mark)
             for shown in self._asked_late.within(*part):
                 self.inner_loss_shown.add(*shown, mark)
@@ -532,7 +527,7 @@ class ReceiverModel(JudgedStream):
     ) -> bool:
         if self.highest_told is not None and piece[0] <= self.highest_told < piece[1]:
             return False
-        return self._too_soon(gap, arrival)
+        return not self._at_once and self._too_soon(gap, arrival)
 
     def _asked_at_ticks(self, first: int, stop: int) -> list[Range]:
         ticks = RangeSet(self.asked.within(first, stop))

@@ -19,8 +19,8 @@ def role_of(engine: McastEngine, stream: McastStream) -> stream_rows.End:
     return stream_rows.RECEIVER if stream.passing is None else stream_rows.SENDER
 
 
-def stream_row(engine: McastEngine, stream: McastStream) -> McastStreamRow:
-    """The summary of one sender's stream."""
+def stream_row(engine: McastEngine, stream: McastStream, *, over: bool) -> McastStreamRow:
+    """The summary of one sender's stream; for ``over`` see ``stream_rows.received``."""
     receiver, role = stream.receiver, role_of(engine, stream)
     side = stream_rows.FROM_RECEIVER[role]
     peers = stream.peers.values()
@@ -39,7 +39,8 @@ def stream_row(engine: McastEngine, stream: McastStream) -> McastStreamRow:
         "delivered_interval": None,
     }
     if receiver is not None:
-        _received(row, engine.reports_interval.get(stream.key), receiver, engine.vantage)
+        interval = engine.reports_interval.get(stream.key)
+        _received(row, interval, receiver, engine.vantage, over=over)
     elif role == stream_rows.RECEIVER:
         stream_rows.nothing_received(row)
     elif stream.passing is not None:
@@ -54,6 +55,8 @@ def _received(
     interval: tuple[int, int] | None,
     receiver: ReceiverModel,
     vantage: Vantage,
+    *,
+    over: bool,
 ) -> None:
     if interval is not None:
         row["delivered_interval"] = list(interval)
@@ -61,7 +64,7 @@ def _received(
             "this member died or left; it delivered at least up to its last ACK and at most "
             "up to the view without it"
         )
-    stream_rows.received(row, receiver)
+    stream_rows.received(row, receiver, over=over)
     row["outside_window"] = receiver.outside_window.ranges.total()
     if receiver.waited:
         row["delivered"] = None

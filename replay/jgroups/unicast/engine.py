@@ -33,7 +33,7 @@ from seqaudit.replay.jgroups.unicast.rule_sets import CODE, Release
 from seqaudit.replay.jgroups.unicast.sender import SenderMachine
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.sequence.elapsed import Elapsed
-from seqaudit.replay.sequence.gaps import Mark, Outcome
+from seqaudit.replay.sequence.gaps import Mark
 
 MS: Final = 1_000_000
 #: Requests that wait for a frame which names their connection.
@@ -164,13 +164,11 @@ class UnicastEngine:
                 pair.sending.finish(self.last)
         for pair, stream in self.streams():
             if stream.received is not None:
-                gone = pair.receiving is not None and pair.receiving.stopped is not None
-                if not gone:
-                    removed, last_own_ns = stream.removed_at(), self._last_own_ns(pair.receiver)
-                    until_ns = last_own_ns if removed is None else min(removed, last_own_ns)
-                    stream.received.end_unasked(self.last.at_ns)
-                    stream.received.end_no_longer_asked(until_ns)
-                stream.received.end_missing(Outcome.GONE if gone else Outcome.UNRECOVERED)
+                if pair.receiving is not None and pair.receiving.stopped is not None:
+                    stream.received.gone()
+                removed, last_own_ns = stream.removed_at(), self._last_own_ns(pair.receiver)
+                until_ns = last_own_ns if removed is None else min(removed, last_own_ns)
+                stream.received.end_missing(self.last.at_ns, until_ns, over=True)
                 self._settle(stream, stream.received)
             if stream.passing is not None:
                 stream.passing.finish()

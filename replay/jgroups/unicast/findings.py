@@ -1,6 +1,7 @@
 """What the replayed unicast connections of a cluster say (replay/README.md 3, 5)."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import groupby, islice
 from typing import Final
 
@@ -45,7 +46,8 @@ class _UnicastFindings(ReceiverFindings, SenderFindings):
         """Streams, gaps, connections, findings, judged rules, parameters."""
         for pair, stream in self.engine.streams():
             engine = self.engine
-            detail = stream_row(pair, stream, engine.cluster, self.parameters, engine.vantage)
+            of = partial(stream_row, pair, stream, engine.cluster, self.parameters, engine.vantage)
+            detail = self.settling(stream.received, of)
             yield self.row(STREAM, detail, stream)
             yield self.row(CONNECTION, connection_row(pair, stream, self.engine.cluster), stream)
             if pair.sending is not None:
@@ -55,9 +57,8 @@ class _UnicastFindings(ReceiverFindings, SenderFindings):
                     "unacknowledged messages", stream.sender, limit, facts.memory.fill, stream
                 )
             for gap in stream_rows.gaps_of(stream.received, stream.passing):
-                for row in gap.rows():
-                    told = stream_rows.gap(role_of(pair), stream.system, row)
-                    yield self.row(GAP, told, stream)
+                for row in stream_rows.gap_rows(role_of(pair), stream.system, gap, stream.received):
+                    yield self.row(GAP, row, stream)
             for finding in self._findings(pair, stream):
                 yield self.finding(finding, stream)
         for finding in self._own_not_captured():

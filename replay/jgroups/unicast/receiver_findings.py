@@ -56,10 +56,9 @@ class ReceiverFindings(UnicastReporter):
                 "{count|was|were} known to be missing came.",
                 claim=LIKELY, slowest=shown(max(took(gap) or 0 for gap in slow)),
             )  # fmt: skip
-        lost = with_part(gaps, Outcome.UNRECOVERED)
-        if lost:
-            requests = max(gap.requests for gap in lost)
-            yield from self.lost_or_open(stream, "UC002", "UC033", lost, requests)
+        lost = parts_of(gaps, Outcome.UNRECOVERED)
+        yield from self.never_came(stream, "UC002", gaps, lost)
+        yield from self.open_at_end(stream, "UC002", "UC033", received)
         yield from self.missed_by_capture(stream, received, "UC033")
 
     def _first_lost(self, facts: Facts, stream: Stream) -> Iterator[Finding]:

@@ -26,9 +26,10 @@ def role_of(pair: Pair) -> stream_rows.End:
 
 
 def stream_row(
-    pair: Pair, stream: Stream, cluster: str, parameters: EngineParameters, vantage: Vantage
-) -> UnicastStreamRow:
-    """The summary of one connection in one direction."""
+    pair: Pair, stream: Stream, cluster: str, parameters: EngineParameters, vantage: Vantage, *,
+    over: bool,
+) -> UnicastStreamRow:  # fmt: skip
+    """The summary of one connection in one direction; for ``over`` see ``stream_rows.received``."""
     role = role_of(pair)
     side = stream_rows.FROM_RECEIVER[role]
     row: UnicastStreamRow = {
@@ -53,7 +54,7 @@ def stream_row(
         "unacknowledged": None,
     }
     if pair.receiving is not None:
-        _received(row, pair, stream, vantage)
+        _received(row, pair, stream, vantage, over=over)
     else:
         _passed(row, stream)
     if pair.sending is not None:
@@ -66,7 +67,9 @@ def stream_row(
     return row
 
 
-def _received(row: UnicastStreamRow, pair: Pair, stream: Stream, vantage: Vantage) -> None:
+def _received(
+    row: UnicastStreamRow, pair: Pair, stream: Stream, vantage: Vantage, *, over: bool
+) -> None:
     machine, received = pair.receiving, stream.received
     assert machine is not None
     row["would_have_sent"] = machine.would.row()
@@ -74,7 +77,7 @@ def _received(row: UnicastStreamRow, pair: Pair, stream: Stream, vantage: Vantag
         stream_rows.nothing_received(row)
         return
     facts = machine.facts_of(stream)
-    stream_rows.received(row, received)
+    stream_rows.received(row, received, over=over)
     row["start_known"] = received.start_known or received.start == 1
     row["redelivered"] = facts.redelivered_count
     row["dropped_without_window"] = facts.without_window_count

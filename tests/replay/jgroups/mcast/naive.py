@@ -28,9 +28,11 @@ class NaiveReceiver:
         self.asked_had: set[int] = set()  # asked for though they had come
         self.delivered: list[int] = []
         self.copies = 0
+        self.passed_over: set[int] = set()  # it may have had them, or was moved past them
         self.outside: set[int] = set()
         self.known = low  # highest seqno known to exist
         self.missing: dict[int, int] = {}  # seqno -> last arrival before it was missed, in ms
+        self.showed_ms: dict[int, int] = {}
         self.asked: set[int] = set()
         self.by_highest: set[int] = set()  # known to exist by HIGHEST_SEQNO first
         self.named_ms: dict[int, int] = {}  # when a request named it last
@@ -65,6 +67,7 @@ class NaiveReceiver:
         for missed in range(self.known + 1, seqno + 1):
             if missed not in self.arrived:
                 self.missing[missed] = now_ms if self.last_ms is None else self.last_ms
+                self.showed_ms[missed] = now_ms
         self.known = max(self.known, seqno)
 
     def message(self, seqno: int, now_ms: int, *, repair: bool = False, oob: bool = False) -> None:
@@ -76,6 +79,9 @@ class NaiveReceiver:
             self.exists(seqno, now_ms)
             return
         self.came_ms[seqno] = now_ms
+        if seqno in self.passed_over:  # it comes for the first time
+            self.passed_over.discard(seqno)
+            return
         if seqno in self.arrived:
             self.copies += 1
             self.asked_had.discard(seqno)
@@ -182,6 +188,8 @@ class NaiveReceiver:
             if had not in self.arrived | but:
                 self.arrived.add(had)
                 sure = (same or had > above) and had not in self.doubtful
+                if not sure:
+                    self.passed_over.add(had)
                 asked = "repaired, not captured" if sure else "no longer asked for"
                 unasked = "not captured" if sure else "not asked for"
                 self.outcome.setdefault(had, asked if had in self.asked else unasked)
@@ -189,8 +197,9 @@ class NaiveReceiver:
                 self.stored.add(had)
         self.deliver()
 
-    def end(self) -> None:
-        """What is missing now never came, unless the ticks stopped asking for it."""
+    def end(self, end_ms: int) -> None:
+        """What is missing now never came, unless the ticks stopped asking for it, or it showed
+        too late to tell."""
         recent_ms = self.own_ms - self.interval_ms * 24 // 10 - 50
         lacked = min(self.asked_had, default=self.low + 1)
         if lacked <= self.low and self.named_ms[lacked] >= recent_ms and not self.oob_delivered:
@@ -201,6 +210,8 @@ class NaiveReceiver:
                 continue
             lost = seqno in self.asked or seqno in self.outside
             self.outcome[seqno] = "unrecovered" if lost else "not asked for"
+            if end_ms - self.showed_ms[seqno] < 3 * self.interval_ms:
+                self.outcome[seqno] = "open at the capture's end"
 
 
 class NaiveSender:

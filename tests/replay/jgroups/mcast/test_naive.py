@@ -54,6 +54,18 @@ def told_outcomes(told: Heard) -> dict[int, str]:
 @settings(max_examples=500, deadline=None)
 @given(RECEIVED, st.one_of(st.none(), st.integers(1, 8)), st.integers(0, 4))
 @example([("highest", 2, 0, False), ("msg", 2, 2, False), ("request", 2, 0, False)], None, 0)
+@example(
+    [
+        ("msg", 1, 2, False),
+        ("highest", 2, 0, False),
+        ("pause", 50, 0, False),
+        ("request", 1, 1, False),
+        ("request", 2, 0, False),
+        ("msg", 1, 2, False),
+    ],
+    None,
+    0,
+)
 @example([("pause", 600, 0, False)] * 4 + [("request", 2, 2, False)], None, 0)
 def test_the_receiver_agrees_with_the_naive_one(
     story: list[Told], capacity: int | None, digest: int
@@ -89,7 +101,7 @@ def test_the_receiver_agrees_with_the_naive_one(
         else:
             steps.append(ack(seqno))
             naive.ack(seqno, now_ms)
-    naive.end()
+    naive.end(now_ms + 1)
     given_ = {} if capacity is None else {"capacity": capacity}
     told = heard("B", *steps, highest(1, by=C), **given_)
     if not any(r.stream == "lab|A" and r.kind == "STREAM" for r in told.results):

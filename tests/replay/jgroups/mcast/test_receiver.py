@@ -152,7 +152,8 @@ def test_low_plus_capacity_itself_still_fits() -> None:
 
 @pytest.mark.rule("R4")
 def test_what_fits_of_a_list_that_does_not_is_no_late_arrival() -> None:
-    told = heard("B", JOINED, msg(3, 8), xmit_rsp(1, 2), capacity=4)  # 3-4 fit, 5-8 do not
+    story = (JOINED, msg(3, 8), xmit_rsp(1, 2), 3000, msg(1, by=C))  # 3-4 fit, 5-8 do not
+    told = heard("B", *story, capacity=4)
     assert told.delivered() == [[1, 4]]
     assert told.gaps() == [("recovered", [[1, 2]]), ("unrecovered", [[5, 8]])]
     assert told.told("reordered") == {"reordered": 0}
@@ -171,9 +172,13 @@ def test_a_copy_of_a_stored_message_is_a_duplicate() -> None:
 
 @pytest.mark.rule("R6")
 def test_a_message_is_stored_and_delivered_up_to_the_first_gap() -> None:
-    told = heard("B", JOINED, msg(1, 2), msg(4), msg(6), msg(3), 2000)
+    story = (JOINED, msg(1, 2), msg(4), msg(6), msg(3))
+    told = heard("B", *story)
     assert told.delivered() == [[1, 4]]  # 6 waits for 5
-    assert told.gaps() == [("reordered", [[3, 3]]), ("not asked for", [[5, 5]])]
+    assert told.gaps() == [("reordered", [[3, 3]]), ("open at the capture's end", [[5, 5]])]
+    longer = heard("B", *story, 2000)  # it should have asked for 5, unless it had it
+    assert longer.delivered() is None
+    assert longer.gaps() == [("reordered", [[3, 3]]), ("not asked for", [[5, 5]])]
 
 
 @pytest.mark.rule("R14")
@@ -194,7 +199,7 @@ def test_an_xmit_rsp_is_a_message_of_its_source_and_a_repair() -> None:
 
 @pytest.mark.rule("R14")
 def test_an_xmit_rsp_for_another_member_is_none_of_this_members_messages() -> None:
-    told = heard("B", JOINED, msg(1), msg(3), xmit_rsp(2, for_=C), 2000)
+    told = heard("B", JOINED, msg(1), msg(3), xmit_rsp(2, for_=C))
     assert told.delivered() == [[1, 1]]
 
 
@@ -585,15 +590,15 @@ def test_an_own_stable_digest_shows_what_the_capture_missed() -> None:
     assert told.delivered() == [[1, 5]]
     assert told.gaps() == [("not captured", [[3, 3]])]
     assert told.findings() == [("CP007", "proven", [[3, 3]])]
-    other = heard("B", JOINED, msg2(1, 2), msg2(4), stable({"A": 4}, by=C), 2000)
+    other = heard("B", JOINED, msg2(1, 2), msg2(4), stable({"A": 4}, by=C))
     assert other.delivered() == [[1, 2]]  # another member's digest says nothing about this one
 
 
 @pytest.mark.rule("N6")
 def test_stability_is_not_this_members_own_word() -> None:
-    told = heard("B", JOINED, msg2(1), msg2(3), stable({"A": 3}, wire_kind="STABILITY"), 2000)
-    assert told.delivered() == [[1, 1]]
-    assert told.gaps() == [("not asked for", [[2, 2]])]
+    story = (JOINED, msg2(1), msg2(3), stable({"A": 3}, wire_kind="STABILITY"))
+    assert heard("B", *story).delivered() == [[1, 1]]
+    assert heard("B", *story, 2000).gaps() == [("not asked for", [[2, 2]])]
 
 
 @pytest.mark.rule("N7")
@@ -675,11 +680,37 @@ def test_a_lost_tail_whose_only_repair_is_lost_stays_missing() -> None:
 
 @pytest.mark.rule("V2")
 def test_a_gap_younger_than_three_ticks_at_the_end_is_open_not_lost() -> None:
-    told = heard("B", JOINED, msg(1), msg(3), ack(1), 1400)
-    open_at_end, lost = told.finding("MC014"), told.finding("CP007")
-    revealed_ns = 3_000_000
-    assert open_at_end["holds"] == {"end_before_ns": revealed_ns + 1_500_000_000}
-    assert lost["holds"] == {"end_from_ns": revealed_ns + 1_500_000_000}
+    story = (JOINED, msg(1), msg(3), ack(1))  # 3 came at 3 ms, the ACK at 4
+    told = heard("B", *story, 1498)
+    assert told.findings() == [("MC014", "likely", [[2, 2]])]
+    assert told.told("lost", "not_asked_for", "open_at_end", "open_at_end_seqnos", "delivered") == {
+        "lost": 0, "not_asked_for": 0, "open_at_end": 1, "open_at_end_seqnos": [[2, 2]],
+        "delivered": [[1, 1]],
+    }  # fmt: skip
+    longer = heard("B", *story, 1499)
+    assert longer.findings() == [("CP007", "cannot be told", [[2, 2]])]
+    assert longer.told("lost", "not_asked_for", "open_at_end", "open_at_end_seqnos") == {
+        "lost": None, "not_asked_for": 1, "open_at_end": 0, "open_at_end_seqnos": [],
+    }  # fmt: skip
+
+
+@pytest.mark.rule("V2")
+def test_one_gap_that_is_open_makes_older_ones_no_younger() -> None:
+    """Nor is what was asked for a loss while it may come."""
+    asked = [step for _ in range(4) for step in (500, xmit_req(2))]
+    story = (JOINED, msg(1), msg(3), *asked, msg(5), 600, xmit_req(2, 4))
+    told = heard("B", *story)
+    assert told.gaps() == [("unrecovered", [[2, 2]]), ("open at the capture's end", [[4, 4]])]
+    assert told.told("lost_seqnos", "unrecovered_seqnos", "unrecovered", "lost") == {
+        "lost_seqnos": [[2, 2]], "unrecovered_seqnos": [[2, 2]], "unrecovered": 1, "lost": 1,
+    }  # fmt: skip
+    assert told.findings("MC015", "MC023") == [
+        ("MC002", "likely", [[2, 2]]), ("MC014", "proven", [[4, 4]])
+    ]  # fmt: skip
+    longer = heard("B", *story, 2000)
+    assert longer.told("lost_seqnos", "open_at_end") == {
+        "lost_seqnos": [[2, 2], [4, 4]], "open_at_end": 0,
+    }  # fmt: skip
 
 
 @pytest.mark.rule("V3")
@@ -846,7 +877,7 @@ def test_what_a_request_for_a_higher_seqno_leaves_out_had_arrived() -> None:
 def test_a_request_after_highest_seqno_says_nothing_of_lower_ones() -> None:
     """It is for that seqno only, at once (jgroups.md 5.4)."""
     told = heard("B", JOINED, msg(1), msg(3), highest(4), xmit_req(4), xmit_rsp(4))
-    assert told.gaps() == [("not asked for", [[2, 2]]), ("recovered", [[4, 4]])]
+    assert told.gaps() == [("open at the capture's end", [[2, 2]]), ("recovered", [[4, 4]])]
 
 
 def test_what_was_never_asked_for_may_have_been_missed_by_the_capture() -> None:

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.contract.results import CONNECTION, FINDING, GAP, JUDGED, STREAM, Result
+from seqaudit.replay.contract.results import CONNECTION, FINDING, GAP, JUDGED, STREAM
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.jgroups.unicast import findings as unicast_findings
 from seqaudit.replay.jgroups.unicast.engine import UnicastEngine
-from tests.replay.builders import ADDRESS, CLUSTER, MS, A, B, dated, ranges
+from tests.replay.builders import ADDRESS, CLUSTER, MS, A, B, as_reported, dated, ranges
 
 TICK: Final = 500
 ALL: Final = ("A", "B", "C")
@@ -130,7 +130,7 @@ class Heard:
     def __init__(self, engine: UnicastEngine, end_ns: int) -> None:
         self.engine = engine
         self.end_ns = end_ns
-        self.results: list[Result] = unicast_findings.results(engine, 0, end_ns)
+        self.results = as_reported(unicast_findings.results(engine, 0, end_ns), end_ns)
 
     def stream(self, conn: int = 1, *, sender: str = A, receiver: str = B) -> Mapping[str, Any]:
         """The summary of one connection."""
@@ -156,14 +156,11 @@ class Heard:
         return [(r.detail["outcome"], r.detail["seqnos"]) for r in self.results if r.kind == GAP]
 
     def findings(self, *without: str) -> list[tuple[str, str]]:
-        """(rule, certainty), less the rules that are named and those the capture's end rules out.
-
-        A finding that the story's end decides is left out where it does not hold.
-        """
+        """(rule, certainty), less the rules that are named."""
         return [
             (r.detail["rule"], r.detail["certainty"])
             for r in self.results
-            if r.kind == FINDING and r.rule not in without and self._holds(r.detail["holds"])
+            if r.kind == FINDING and r.rule not in without
         ]
 
     def finding(self, rule: str) -> Mapping[str, Any]:
@@ -189,10 +186,6 @@ class Heard:
             for r in self.results
             if r.kind == JUDGED and not r.detail["judged"]
         }
-
-    def _holds(self, holds: dict[str, int]) -> bool:
-        before = holds.get("end_before_ns", self.end_ns + 1)
-        return before > self.end_ns >= holds.get("end_from_ns", self.end_ns)
 
 
 def heard(point: str | None, *story: Any, version: str = "5.6.0", **given: Any) -> Heard:
