@@ -45,12 +45,12 @@ from seqaudit.decoders.kernels.loader import (
 from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.tcp.framing import (
     MESSAGE,
-    Heads,
     Match,
     Split,
     StreamFrames,
     no_frames,
 )
+from seqaudit.decoders.tcp.traces import Heads, Traces
 
 #: ``kind`` of a message of lines of text, between frames.
 TEXT: Final = 1
@@ -75,6 +75,7 @@ class FeedStreams:
     """StreamSystem of one feed: connections at its places."""
 
     system: Final = SYSTEM
+    traces: Final = Traces(0)
 
     def __init__(self, feed: Feed, settings: DecodeSettings) -> None:
         assert feed.framing is not None, "TCP carries it"

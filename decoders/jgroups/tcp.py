@@ -32,13 +32,13 @@ from seqaudit.decoders.tcp.framing import (
     MESSAGE,
     Connection,
     Framing,
-    Heads,
     Match,
     Split,
     StreamDecoder,
     StreamFrames,
     no_frames,
 )
+from seqaudit.decoders.tcp.traces import BytePattern, Heads, Traces
 
 #: Frames found by one call of the kernel.
 FRAMES: Final = 8_192
@@ -61,6 +61,15 @@ _PREAMBLE: Final = rb"bela[\x18-\x2f].\x00[\x07\x13\x17]"
 CANDIDATE: Final = re.compile(rb"(?s)(?=" + _FRAME + rb"|" + _PREAMBLE + rb")")
 PREAMBLE: Final = re.compile(rb"(?s)" + _PREAMBLE)
 _VERSION: Final = np.isin(np.arange(256) & 0xFC, (0x18, 0x20, 0x28))
+_LETTERS: Final = ([byte] for byte in b"bela")
+_TRACES: Final = Traces(
+    SEARCHED,
+    [
+        # as long as ``MAX_GUESSED`` at most
+        BytePattern({0: [0], 1: range(17), 4: np.flatnonzero(_VERSION).tolist(), 6: range(4)}),
+        BytePattern({**dict(enumerate(_LETTERS)), 4: range(24, 48), 6: [0], 7: [7, 19, 23]}, 6),
+    ],
+)
 CANDIDATE_BYTES: Final = 8
 COOKIE: Final = b"bela"
 CLOSE: Final = b"\xff\xff\xff\xfb"
@@ -72,6 +81,7 @@ class JGroupsStreams:
     """StreamSystem of JGroups."""
 
     system: Final = "jgroups"
+    traces: Final = _TRACES
 
     def __init__(self, settings: DecodeSettings) -> None:
         self._settings = settings

@@ -29,7 +29,6 @@ from seqaudit.decoders.raims.rv import (
 from seqaudit.decoders.tcp.framing import (
     MESSAGE,
     Framing,
-    Heads,
     Match,
     Split,
     StreamDecoder,
@@ -37,6 +36,7 @@ from seqaudit.decoders.tcp.framing import (
     no_frames,
     shows,
 )
+from seqaudit.decoders.tcp.traces import BytePattern, Heads, Traces
 
 SYSTEM: Final = "rv"
 
@@ -67,6 +67,7 @@ class RvStreams:
     """StreamSystem of RV clients."""
 
     system: Final = SYSTEM
+    traces: Final = Traces(SEARCHED, [BytePattern({4: [0x99], 5: [0x55], 6: [0xEE], 7: [0xAA]}, 4)])
 
     def __init__(self, settings: DecodeSettings) -> None:
         """Nothing of the settings concerns what RV is over TCP."""

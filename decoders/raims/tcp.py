@@ -24,7 +24,6 @@ from seqaudit.decoders.raims.rows import RAIMS, DatagramLinks, RaimsRows
 from seqaudit.decoders.tcp.framing import (
     MESSAGE,
     Framing,
-    Heads,
     Match,
     Split,
     StreamDecoder,
@@ -32,6 +31,7 @@ from seqaudit.decoders.tcp.framing import (
     no_frames,
     shows,
 )
+from seqaudit.decoders.tcp.traces import BytePattern, Heads, Traces
 
 #: Kinds of frames that are no messages.
 KEY: Final = 1
@@ -45,6 +45,9 @@ ROUND: Final = 65_536
 LONGEST: Final = 64 << 20
 #: A message's head: version 1, then bridge, digest and subject.
 CANDIDATE: Final = re.compile(rb"(?s)(?=[\x80-\xff].{7}\xc4\x03.{16}\xc4\x05.{16}\x47\x00)")
+_HEAD_MARK: Final = BytePattern(
+    {0: range(128, 256), 8: [0xC4], 9: [3], 26: [0xC4], 27: [5], 44: [0x47], 45: [0]}, 8
+)
 #: Bytes without one that make a stream somebody else's.
 SEARCHED: Final = 96 << 10
 
@@ -62,6 +65,7 @@ class RaimsStreams:
     """StreamSystem of raims."""
 
     system: Final = RAIMS
+    traces: Final = Traces(SEARCHED, [_HEAD_MARK])
 
     def __init__(self, settings: DecodeSettings) -> None:
         self._settings = settings

@@ -179,7 +179,7 @@ class _PieceSegments:
             )
         else:
             self._sniffer = Sniffer(settings, systems, account, self._finder)
-        self._look = FirstLook(settings, systems, account, self._finder)
+        self._look = FirstLook(settings, systems, account, self._finder, compile_it=compile_it)
 
     def feed(self, packets: Packets) -> Iterator[pa.RecordBatch]:
         if self._assembler is None and self._sniffer is None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -33,7 +34,7 @@ from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.network.packets import Packets
 from seqaudit.decoders.tcp.connection import SILENT_NS
 from seqaudit.decoders.tcp.flows import MIDDLE_BYTES, UNDECIDED_BYTES, Placed
-from seqaudit.decoders.tcp.framing import Heads, Match, StreamSystem, choose
+from seqaudit.decoders.tcp.framing import Match, StreamSystem, choose
 from seqaudit.decoders.tcp.runs import NEVER, NONE, Links
 from seqaudit.decoders.tcp.segments import (
     COLUMNS,
@@ -47,10 +48,13 @@ from seqaudit.decoders.tcp.segments import (
     Segments,
     ends_of,
 )
+from seqaudit.decoders.tcp.traces import Heads, TraceSearch
 from seqaudit.decoders.tcp.wire import ACK, FIN, MASK, RST, SYN
 
 #: Segments that are held at most: of half-open connections there may be any number.
 HELD: Final = 1 << 16
+#: Bytes of connections caught in the middle that are judged together.
+LOOK_TOGETHER: Final = 4 << 20
 #: Bytes of connections caught in the middle that are held at most.
 MIDDLE_TOTAL: Final = 64 << 20
 #: Of one that goes on it is judged with so many, and then with twice as many again and again: most
@@ -86,6 +90,8 @@ class FirstLook:
         systems: Mapping[str, StreamSystem],
         account: Account,
         finder: SegmentFinder,
+        *,
+        compile_it: bool,
     ) -> None:
         self._systems = [one for name, one in systems.items() if name not in settings.no_decode]
         self._ports = np.array(
@@ -96,7 +102,7 @@ class FirstLook:
         self._account = account
         self._finder = finder
         self._held: _WaitingSegments | None = None
-        self._middle = _Middle(self._systems)
+        self._middle = _Middle(self._systems, compile_it=compile_it)
 
     def feed(
         self, packets: Packets, segments: Segments, rows: Int64s
@@ -341,8 +347,9 @@ class _Middle:
     """Connections caught in the middle, as long as all goes on: in each part segments of some time,
     by connection and direction, with bytes of their own."""
 
-    def __init__(self, systems: Sequence[StreamSystem]) -> None:
+    def __init__(self, systems: Sequence[StreamSystem], *, compile_it: bool) -> None:
         self._systems = systems
+        self._look = TraceSearch(systems, compile_it=compile_it)
         self._parts: list[_WaitingSegments] = []
         self._states = np.zeros((4, 0), np.int64)  # as ``Links`` has them, by connection
         self._bytes = self._enough = np.zeros(0, np.int64)
@@ -415,25 +422,46 @@ class _Middle:
         Args:
             final: no more bytes will come, so these have to be enough.
         """
-        verdicts = np.array([self._verdict(number) for number in numbers.tolist()], np.int64)
+        groups = np.cumsum(self._bytes[numbers]) // LOOK_TOGETHER
+        parts = np.split(numbers, np.flatnonzero(np.diff(groups)) + 1)
+        verdicts = np.concatenate([self._verdicts(part) for part in parts])
         nobody = verdicts <= (Match.UNDECIDED if final else Match.NO)
         nobody |= (verdicts == Match.UNDECIDED) & (self._bytes[numbers] > 2 * UNDECIDED_BYTES)
         return numbers[verdicts > Match.UNDECIDED], numbers[nobody]
 
-    def _verdict(self, number: int) -> Match:
-        """What the systems say of the bytes of a connection, each direction by itself."""
-        prefixes = []
-        for direction in (0, 1):
-            stretches = []
-            for part in self._parts:
-                segments, side = part.segments, number << 1 | direction
-                low, high = np.searchsorted(_sides(segments), (side, side + 1)).tolist()
-                if low < high:
-                    first, stop = int(segments.start[low]), int(segments.stop[high - 1])
-                    stretches.append(segments.data[first:stop])
-            if prefix := b"".join(stretches):
-                prefixes.append(((direction, 0), prefix, False))
-        return choose(self._systems, prefixes, set())[0]
+    def _verdicts(self, numbers: Int64s) -> Int64s:
+        """What the systems say of the bytes of connections, each direction by itself."""
+        data, stops = self._bytes_of((numbers[:, None] << 1 | np.arange(2)).reshape(-1))
+        starts = np.append(np.zeros(1, np.int64), stops[:-1])
+        spoke = np.flatnonzero(stops > starts)
+        asked = np.zeros(len(stops), np.bool_)
+        asked[spoke] = self._look.finds(data, starts[spoke], stops[spoke])
+        few = (stops > starts) & (stops - starts < self._look.searched)
+        verdicts = np.where(few.reshape(-1, 2).any(axis=1), Match.UNDECIDED, Match.NO)
+        for place in np.flatnonzero(asked.reshape(-1, 2).any(axis=1)).tolist():
+            prefixes = [
+                ((direction, 0), data[starts[side] : stops[side]], False)
+                for direction, side in enumerate((2 * place, 2 * place + 1))
+                if stops[side] > starts[side]
+            ]
+            verdicts[place] = choose(self._systems, prefixes, set())[0]
+        return verdicts
+
+    def _bytes_of(self, sides: Int64s) -> tuple[bytes, Int64s]:
+        """The bytes of directions, end to end, and where each one's stop."""
+        found: list[list[memoryview]] = [[] for _ in sides]
+        sizes = np.zeros(len(sides), np.int64)
+        for part in self._parts:
+            segments = part.segments
+            own = _sides(segments)
+            low, high = np.searchsorted(own, sides), np.searchsorted(own, sides, "right")
+            here = np.flatnonzero(low < high)
+            first, stop = segments.start[low[here]], segments.stop[high[here] - 1]
+            sizes[here] += stop - first
+            view = memoryview(segments.data)
+            for place, begin, end in zip(here.tolist(), first.tolist(), stop.tolist(), strict=True):
+                found[place].append(view[begin:end])
+        return b"".join(chain.from_iterable(found)), np.cumsum(sizes)
 
 
 _NONE: Final = np.zeros(0, np.int64)

@@ -36,6 +36,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.events import ByName
 from seqaudit.decoders.kernels.loader import Int64s
+from seqaudit.decoders.tcp.traces import Heads, Traces
 
 #: ``kind`` of a frame that is no control word; others are the system's own numbers.
 MESSAGE: Final = 0
@@ -131,46 +132,6 @@ class StreamFrames:
         }
 
 
-#: First bytes of a direction that ``StreamSystem.refuses`` looks at.
-HEAD_BYTES: Final = 16
-
-
-@dataclass(slots=True)
-class Heads:
-    """The first captured bytes of several directions, each from the first byte of the stream.
-
-    Attributes:
-        raw: (count, HEAD_BYTES) uint8, 0 where there are fewer.
-        sizes: (count,) how many there are, all of them counted.
-    """
-
-    raw: npt.NDArray[np.uint8]
-    sizes: Int64s
-
-    @classmethod
-    def of(cls, data: bytes | bytearray | memoryview, start: Int64s, stop: Int64s) -> Heads:
-        """The bytes of ``data`` at [start, stop)."""
-        raw = np.frombuffer(data, np.uint8)
-        places = start[:, None] + np.arange(HEAD_BYTES)
-        there = places < stop[:, None]
-        found = np.where(there, raw[np.minimum(places, len(raw) - 1)], 0)
-        return cls(found.astype(np.uint8, copy=False), stop - start)
-
-    def begin_like(self, text: bytes) -> npt.NDArray[np.bool_]:
-        """Whether what there is of the first ``len(text)`` bytes is what ``text`` begins with."""
-        wanted = np.frombuffer(text, np.uint8)
-        beyond = np.arange(len(text)) >= self.sizes[:, None]
-        alike: npt.NDArray[np.bool_] = ((self.raw[:, : len(text)] == wanted) | beyond).all(axis=1)
-        return alike
-
-    def number(self, offset: int, size: int) -> Int64s:
-        """A big-endian number; 0 for what is not there."""
-        found = np.zeros(len(self.sizes), np.int64)
-        for place in range(offset, offset + size):
-            found = found << 8 | self.raw[:, place]
-        return found
-
-
 class Framing(Protocol):
     """Cuts one direction of one connection into frames."""
 
@@ -197,6 +158,11 @@ class StreamSystem(Protocol):
     @property
     def system(self) -> str:
         """The word of --decode-as and --no-decode."""
+
+    @property
+    def traces(self) -> Traces:
+        """What a direction shows, or ``recognise`` says NO or UNDECIDED to where it did not begin
+        and its first bytes are refused."""
 
     def recognise(self, prefix: bytes, began: bool) -> Match:
         """Whether a direction that begins with these bytes is the system's.

@@ -17,7 +17,8 @@ from seqaudit.decoders.contract.events import Flag
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s, argument, interpreted
 from seqaudit.decoders.network.packets import FrameOutcome
-from seqaudit.decoders.tcp.framing import MESSAGE, Framing, Heads, Match, Split, StreamFrames
+from seqaudit.decoders.tcp.framing import MESSAGE, Framing, Match, Split, StreamFrames
+from seqaudit.decoders.tcp.traces import Heads, LengthChain, Traces
 from seqaudit.decoders.zenoh import kernels as wire
 from seqaudit.decoders.zenoh.batches import OUTCOMES, SYSTEM, BatchDecoder, Batches
 
@@ -35,10 +36,35 @@ LONGEST: Final = 1 << 26
 _OUTCOME_OF: Final = np.array([OUTCOMES[status] for status in range(len(OUTCOMES))], np.int64)
 
 
+def _may_begin(byte: int) -> bool:
+    """Whether a batch may begin like that, compressed ones included."""
+    kind = byte & 0x1F
+    return kind <= 7 or kind >= 25
+
+
+_MAY_BEGIN: Final = np.array([_may_begin(byte) for byte in range(256)])
+
+
+def _reads(data: bytes, at: int, width: int) -> bool:
+    """Whether a chain of batches begins at a place, one of which is zenoh beyond doubt."""
+    memory: Any = argument(np.zeros(wire.OUT, np.int64), compile_it=False)
+    return _chain(interpreted("zenoh.kernels"), memory, data, at, width, strong=True)
+
+
+_TRACES: Final = Traces(
+    LOOK_BYTES,
+    lengths=[
+        LengthChain(width, CHAIN, LOOK_BYTES, np.flatnonzero(_MAY_BEGIN).tolist(), _reads)
+        for width in (2, 4)
+    ],
+)
+
+
 class ZenohStreams:
     """StreamSystem of zenoh."""
 
     system: Final = SYSTEM
+    traces: Final = _TRACES
 
     def __init__(self, settings: DecodeSettings) -> None:
         """Nothing of the settings concerns what zenoh is over TCP."""
@@ -184,13 +210,6 @@ class ZenohStreamDecoder:
         return self._decoder.account()
 
 
-def _may_begin(byte: int) -> bool:
-    """Whether a batch may begin like that, compressed ones included."""
-    kind = byte & 0x1F
-    return kind <= 7 or kind >= 25
-
-
-_MAY_BEGIN: Final = np.array([_may_begin(byte) for byte in range(256)])
 _NOTHING: Final = np.zeros(0, np.uint8)
 _NO_PLACES: Final = np.zeros(0, np.int64)
 

@@ -15,7 +15,6 @@ from seqaudit.decoders.tcp.framing import (
     MESSAGE,
     Connection,
     Framing,
-    Heads,
     Match,
     Split,
     StreamDecoder,
@@ -23,6 +22,7 @@ from seqaudit.decoders.tcp.framing import (
 )
 from seqaudit.decoders.tcp.segments import COLUMNS, WIRE_SHIFT, Key, Segments, segments_of
 from seqaudit.decoders.tcp.segments import Segment as Row
+from seqaudit.decoders.tcp.traces import BytePattern, Heads, Traces
 from seqaudit.decoders.tcp.wire import ACK, SYN
 
 CARRIER: Final = "tcp|10.0.0.1:7800|10.0.0.2:50000"
@@ -84,6 +84,7 @@ class MarkedStreams:
     """StreamSystem of the marked protocol; payloads hold no marks, so boundaries are sure."""
 
     system: Final = "marked"
+    traces: Final = Traces(1000, [BytePattern({0: range(256), 1: range(256)})])  # always asked
 
     def __init__(self) -> None:
         self.decoders: list[MarkedDecoder] = []

@@ -25,8 +25,9 @@ from seqaudit.decoders.stages.first import decode_piece, reassemble
 from seqaudit.decoders.stages.registry import stream_systems
 from seqaudit.decoders.tcp import first_look, flows
 from seqaudit.decoders.tcp.first_look import FirstLook
-from seqaudit.decoders.tcp.framing import Heads, Match
+from seqaudit.decoders.tcp.framing import Match
 from seqaudit.decoders.tcp.segments import LEFT, WANTED, Segments
+from seqaudit.decoders.tcp.traces import Heads
 from seqaudit.decoders.tcp.wire import ACK, FIN, RST, SYN
 from seqaudit.decoders.zenoh import tcp as zenoh_tcp
 from tests.decoders.jgroups import builders as jgroups
