@@ -102,6 +102,7 @@ class Trial:
     began: Mark
     last_ns: int
     rows: list[FeedRow]
+    after_silence: bool = False
     numbers: int = 0
     behind: int = 0  # numbers that came below the highest of the trial
     interrupted: bool = False  # by a row that was none of it: its last one goes on no more

@@ -32,7 +32,8 @@ PARAMETERS: Final[Mapping[str, Parameter]] = by_name(
             100,
             "numbers",
             "what comes no further behind the highest number is "
-            "late or a copy; further behind, with nothing missing there, it may be a new numbering",
+            "late or a copy; further behind, or behind a silence, with nothing missing there, it "
+            "may be a new numbering",
             "RFC 3550 A.1, MAX_MISORDER",
         ),
         Parameter(

@@ -64,7 +64,7 @@ FEED: Final[tuple[Rule, ...]] = (
         "What was lost around it cannot be told.",
         "Numbers that would be old copies (feed.restart_distance behind or more), or far ahead, "
         "went on in the new place for feed.restart_ms and 64 numbers or more, and nothing came in "
-        "the old one.",
+        "the old one. Behind a silence (feed.silence_ms) any lower number may begin one.",
         "Look at the sender. If its messages say when numbering begins anew, describe it.",
         "RFC 3550 A.1"),
     info(
@@ -148,7 +148,9 @@ FEED: Final[tuple[Rule, ...]] = (
         "FD020", "feed-count-uncertain",
         "More numbers were lost at once than a small number space tells apart for sure: the "
         "numbering may have begun anew, or wrapped more than once.",
-        "A loss of 3000 numbers or more in a space of 16 bits or less, as RTP has it (RFC 3550).",
+        "In a space of 16 bits a loss of 3000 numbers or more (RFC 3550), of 8 bits one of 11, of "
+        "4 bits any; or one in a silence (feed.silence_ms) in which all of them could have been "
+        "sent.",
         "Use the stream's timestamps or the sender's own counters to learn the number.",
         "RFC 3550 A.1"),
     info(

@@ -11,16 +11,19 @@ taken many rows at a time; everything else goes one by one through ``_one``:
         near the highest number
     L3  at or above the highest number, not too far           in order; what it skips is a hole
     L4  below, and its first fills a hole, or is at most      late, or a copy
-        ``restart_distance`` behind
+        ``restart_distance`` behind, and no silence is
+        before it
     L5  anywhere else                                         on trial
 
-On trial are rows that would be old copies, or are far ahead: the sender may have begun anew. RFC
+On trial are rows that would be old copies, or are far ahead: the sender may have begun anew. What
+comes behind a silence is late by it: so is a sender that was started again. RFC
 3550 A.1 (a sequence that goes on in a new place is a restart) with more proof than its two packets,
 since what was resent in bulk looks alike for a moment. A row is complete when the next one does not
 continue it; so nothing here depends on where a run was cut.
 
     next row                                                  the trial
-    T1  and the trial had RESTART_NUMBERS over restart_ms     is a restart, in force since it began
+    T1  and the trial had RESTART_NUMBERS over restart_ms,    is a restart, in force since it began
+        and came in order (``Trial.in_order``)
     T2  at or above the highest number of the numbering, and  was old copies, or strays far ahead
         near it or not near the trial (``_is_next``)
     T3  goes on in it, at most ``restart_distance`` on        goes on
@@ -266,9 +269,11 @@ class FeedStream(Stretches):
             self.reset(None if row.stop < 0 else row.stop, row.mark())
 
     def _meet(self, row: FeedRow) -> None:
+        self._silent = False
         if self.first is None:
             self.first = row.mark()
         elif row.at_ns - self.last_ns > self.settings.silence_ns:
+            self._silent = True
             self._pause(Pause(Mark(self.last_frame, self.last_ns), row.mark()))
         if row.last_frame >= self.last_frame:
             self.last_frame, self.last_ns = row.last_frame, row.last_ns
@@ -324,7 +329,7 @@ class FeedStream(Stretches):
                 self._behind(row)
         else:  # L5
             old, new = _split(row, now.high)
-            trial = Trial(row.first, row.first, row.mark(), row.last_ns, [])
+            trial = Trial(row.first, row.first, row.mark(), row.last_ns, [], self._silent)
             trial.extend(old)
             self._trial = trial
             if new is not None:
@@ -343,11 +348,11 @@ class FeedStream(Stretches):
         self._behind(row)
 
     def _is_line(self, first: int, now: Numbering) -> bool:
-        """L4: near below the highest number, or its first number fills a hole.
+        """L4: near below the highest number and no silence before it, or it fills a hole.
 
-        Only the first: the rest may be in another row where the capture was cut.
+        Only the first number: the rest may be in another row where the capture was cut.
         """
-        if now.high - first <= self.settings.restart_distance:
+        if now.high - first <= self.settings.restart_distance and not self._silent:
             return True
         return now.holes.misses(first)
 
@@ -372,11 +377,12 @@ class FeedStream(Stretches):
                 trial.extend(row)
             return
         full = len(trial.rows) >= MAX_TRIAL_ROWS
-        if full or (trial.numbers >= RESTART_NUMBERS and self._lasted(trial)):  # T1
+        enough = trial.numbers >= RESTART_NUMBERS and self._lasted(trial)
+        if (full or enough) and trial.in_order():  # T1
             self._trial = None
             self._restart(trial, sure=True)
             self._data(row)
-        elif now is not None and self._goes_on(row, now, trial):  # T2
+        elif full or (now is not None and self._goes_on(row, now, trial)):  # T2
             self._trial = None
             self._refuse(trial)
             self._data(row)
@@ -400,13 +406,15 @@ class FeedStream(Stretches):
 
     def _is_next(self, first: int, now: Numbering, trial: Trial) -> bool:
         """Does ``first`` follow the highest number? Not if a trial that began where the numbering
-        did, or below, has come up to it in order: that is a restart that outgrows the old one."""
+        did, or below, or behind a silence, has come up to it in order: that is a restart that
+        outgrows the old one."""
         if not 0 <= first - now.high <= self.settings.restart_distance:
             return False
-        outgrows = (
-            trial.start <= now.start and trial.numbers >= RESTART_NUMBERS and trial.in_order()
-        )
-        return not (outgrows and self._is_near(first, trial))
+        if trial.after_silence:
+            enough = self._lasted(trial)
+        else:
+            enough = trial.start <= now.start and trial.numbers >= RESTART_NUMBERS
+        return not (enough and trial.in_order() and self._is_near(first, trial))
 
     def _is_near(self, first: int, trial: Trial) -> bool:
         return trial.start <= first <= trial.next + self.settings.restart_distance
@@ -506,6 +514,7 @@ class FeedStream(Stretches):
         self._note_restart(Restart(trial.began, expected, trial.start, False, sure))
         self.ended = None
         self._begin(trial.start, trial.began)
+        self._silent = False
         now = self.now
         assert now is not None, "it has begun"
         for row in trial.rows:

@@ -38,8 +38,8 @@ class StreamState:
     """One numbered stream: what was seen of it, and what is missing."""
 
     __slots__ = (
-        "_held", "_held_high", "_held_revealed", "_near", "_numberings", "_order", "_source",
-        "_trial",
+        "_held", "_held_high", "_held_revealed", "_near", "_numberings", "_order", "_silent",
+        "_source", "_trial",
         "after_end", "arrivals", "asked", "bits", "bytes", "copies", "counts", "declares",
         "deepest", "destination", "duplicates", "either", "ended", "ended_numberings", "first",
         "forgotten", "gap_count", "gaps", "highest", "key", "last_frame", "last_ns", "late",
@@ -107,6 +107,7 @@ class StreamState:
         self._held_revealed = 0
         self._trial: Trial | None = None
         self._source = ""  # of the last row; it is known
+        self._silent = False  # whether a silence is before that row
         self._order = 0  # frame of the row that is looked at
 
     @property

@@ -37,6 +37,9 @@ class Stretches(LateRows):
         alone = (ahead > settings.max_jump) | (
             behind & ((ahead < -settings.restart_distance) | (ends > high))
         )
+        if behind.any():
+            before = np.concatenate(([self.last_ns], columns.last_ns[start : stop - 1]))
+            alone |= behind & (columns.at_ns[start:stop] - before > settings.silence_ns)
         if self.past is not None:
             alone |= np.abs(first - self.past.high) <= settings.restart_distance
         if self._held is not None and int(first[0]) == self._held.stop:

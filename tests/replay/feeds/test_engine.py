@@ -253,6 +253,32 @@ def test_a_restart_outgrows_the_numbering_before_it() -> None:
     assert stream_of(*first, *again, *later)["messages"] == 200 + 479
 
 
+@pytest.mark.rule("FD008")
+@pytest.mark.parametrize("size", [1, 1000])
+def test_what_goes_on_lower_behind_a_silence_was_restarted(size: int) -> None:
+    """An exporter that sends once a second, and a vehicle with numbers of eight bits."""
+    first = [step for n in range(30, 80) for step in (data(n), 1000)]
+    again = [step for n in range(1, 41) for step in (data(n), 1000)]
+    assert told(*first, 9000, *again, size=size) == [("FD008", "likely", [])]
+    assert stream_of(*first, 9000, *again, size=size)["messages"] == 90
+    narrow = {"facts": {"bits": 8}, "size": size}
+    before = [step for n in range(300) for step in (data(n & 255), 100)]
+    after = [step for n in range(300) for step in (data(n & 255), 100)]
+    assert told(*before, 9000, *after, **narrow) == [("FD008", "likely", [])]
+    assert stream_of(*before, 9000, *after, **narrow)["messages"] == 600
+
+
+@pytest.mark.rule("FD008")
+def test_the_last_message_again_and_again_is_no_restart() -> None:
+    first = [data(n) for n in range(1, 201)]
+    again = [step for _ in range(100) for step in (data(200), 5000)]
+    assert told(*first, 5000, *again, *(data(n) for n in range(201, 210))) == [
+        ("FD006", "likely", [[200, 200]])
+    ]
+    late = [data(n) for n in (1, 2, 4, 5)]
+    assert [rule for rule, *_ in told(*late, 5000, data(3), data(6))] == ["FD004"]
+
+
 @pytest.mark.rule("FD007")
 @pytest.mark.parametrize("word", [heartbeat, end])
 def test_what_names_the_next_number_ends_a_trial(word: Any) -> None:
@@ -346,6 +372,33 @@ def test_a_large_loss_in_a_small_space_is_uncertain() -> None:
     found = told(*story, facts=EVERYTHING | {"bits": 16})
     assert ("FD020", "cannot be told", [[3, 3002]]) in found
     assert [rule for rule, *_ in told(*story)] == ["FD002"]
+
+
+@pytest.mark.rule("FD020")
+@pytest.mark.parametrize(
+    ("bits", "lost", "uncertain"), [(8, 10, False), (8, 12, True), (4, 1, True)]
+)
+def test_how_large_a_loss_is_uncertain_is_a_part_of_the_space(
+    bits: int, lost: int, uncertain: bool
+) -> None:
+    space = 1 << bits
+    story = [data(n % space) for n in (0, 1, 2, *range(3 + lost, 40 + lost))]
+    found = told(*story, 2000, data((40 + lost) % space), facts=EVERYTHING | {"bits": bits})
+    assert [rule for rule, *_ in found] == ["FD002", *["FD020"] * uncertain]
+    late = [data(n) for n in (0, 1, 3, 2, 4)]
+    assert [rule for rule, *_ in told(*late, facts=EVERYTHING | {"bits": bits})] == ["FD003"]
+
+
+@pytest.mark.rule("FD020")
+@pytest.mark.parametrize(("seconds", "uncertain"), [(4, False), (60, True)])
+def test_a_loss_in_a_silence_may_be_longer_by_the_whole_space(
+    seconds: int, uncertain: bool
+) -> None:
+    before = [step for n in range(256) for step in (data(n), 100)]
+    after = [step for n in range(5, 256) for step in (data(n), 100)]
+    story = [*before, seconds * 1000, *after]
+    found = {rule for rule, *_ in told(*story, facts={"bits": 8})}
+    assert found == {"FD002", "FD018", *["FD020"] * uncertain}
 
 
 @pytest.mark.rule("FD021")
