@@ -1,12 +1,18 @@
 """What the findings of a feed show: frames, and what is missing there."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from seqaudit.replay.contract.reporter import are
 from seqaudit.replay.feeds.holes import FeedHole
 from seqaudit.replay.feeds.stream import FeedStream
 from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet, inclusive
+
+#: RFC 3550 A.1: so many numbers at once are no ordinary loss in a space of 16 bits, and so large a
+#: part of them in a smaller one.
+_MAX_DROPOUT: Final = 3_000
+_SMALL: Final = 1 << 16
 
 
 def hole_shown(hole: FeedHole) -> tuple[Mark, str]:
@@ -59,3 +65,20 @@ def gaps_missing(gaps: Iterable[Gap], open_: RangeSet) -> Iterator[tuple[Mark, s
                 f"{a}" if a == b else f"{a}-{b}" for a, b in inclusive(part.ranges)[:3]
             )
             yield gap.revealed, f"{gap.revealed_by} shows that {are(span)} missing"
+
+
+def is_uncertain(stream: FeedStream, gap: Gap) -> bool:
+    """Whether a gap in a small space may be longer by all of it: a part of it that is no ordinary
+    loss never came, or a silence before it was long enough for all numbers at the stream's pace."""
+    part = gap.parts.get(Outcome.UNRECOVERED)
+    if part is None or not 0 < stream.space <= _SMALL:
+        return False
+    if part.ranges.total() >= max(1, _MAX_DROPOUT * stream.space // _SMALL):
+        return True
+    lasted_ns = stream.last_ns - stream.first.at_ns if stream.first is not None else 0
+    before_ns = gap.revealed.at_ns if gap.before is None else gap.before.at_ns
+    hidden_ns = gap.revealed.at_ns - before_ns
+    return (
+        hidden_ns > stream.settings.silence_ns
+        and hidden_ns * stream.messages >= stream.space * lasted_ns
+    )

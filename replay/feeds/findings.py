@@ -16,6 +16,7 @@ from seqaudit.replay.feeds.evidence import (
     gaps_missing,
     hole_shown,
     holes_of,
+    is_uncertain,
     lost_of_line,
     open_until_ns,
 )
@@ -37,10 +38,6 @@ MAX_SEQNOS: Final = 1_000
 #: A feed's receivers do not speak: whether a number was lost or only not captured, late or captured
 #: in another order, is nowhere in one capture.
 FROM_ONE_PLACE: Final = Certainty.LIKELY
-#: RFC 3550 A.1: so many numbers at once are no ordinary loss in a space of 16 bits, and so large a
-#: part of them in a smaller one.
-MAX_DROPOUT: Final = 3_000
-_SMALL: Final = 1 << 16
 
 #: Among the counts of a feed in a capture: datagrams of streams that did not pass their probation.
 OUT_OF_STEP: Final = "out_of_step"
@@ -276,7 +273,7 @@ class FeedReporter(Reporter[Subject]):
             yield self._never_came(
                 about, stream.open_count, list(open_), evidence, {"end_from_ns": until}
             )
-        large = [gap for _, gap in sorted(stream.gaps.items()) if _is_uncertain(stream, gap)]
+        large = [gap for _, gap in sorted(stream.gaps.items()) if is_uncertain(stream, gap)]
         if large:
             yield self.make(
                 about, "FD020", Certainty.UNDECIDABLE,
@@ -561,23 +558,6 @@ class FeedReporter(Reporter[Subject]):
                 evidence=shown[:MAX_EVIDENCE], default=default,
                 facts={"count": noted.count} | facts,
             )  # fmt: skip
-
-
-def _is_uncertain(stream: FeedStream, gap: Gap) -> bool:
-    """Whether a gap in a small space may be longer by all of it: a part of it that is no ordinary
-    loss never came, or a silence before it was long enough for all numbers at the stream's pace."""
-    part = gap.parts.get(Outcome.UNRECOVERED)
-    if part is None or not 0 < stream.space <= _SMALL:
-        return False
-    if part.ranges.total() >= max(1, MAX_DROPOUT * stream.space // _SMALL):
-        return True
-    lasted_ns = stream.last_ns - stream.first.at_ns if stream.first is not None else 0
-    before_ns = gap.revealed.at_ns if gap.before is None else gap.before.at_ns
-    hidden_ns = gap.revealed.at_ns - before_ns
-    return (
-        hidden_ns > stream.settings.silence_ns
-        and hidden_ns * stream.messages >= stream.space * lasted_ns
-    )
 
 
 def _outages(stream: FeedStream) -> list[Outage]:

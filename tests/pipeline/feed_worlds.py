@@ -504,7 +504,7 @@ def differences(world: World, report: dict[str, Any]) -> list[str]:
             if truth[figure] != ours[figure]
         ]
         found += _gap_differences(name, book, report)
-        found += _finding_differences(name, book, report, v6=world.v6)
+        found += _finding_differences(name, book, report, 1 << world.header.bits, v6=world.v6)
     known = {finding["stream"] for finding in report["findings"]} - world.books.keys()
     found += [f"findings of {sorted(map(str, known))}"] if known else []
     return found
@@ -535,8 +535,12 @@ def _gap_differences(name: str, book: Book, report: dict[str, Any]) -> Iterator[
             yield f"{name}: gap {key} {truth.get(key)}, reported {told.get(key)}"
 
 
+def _lost_of(gap: Missing) -> int:
+    return sum(outcome == "unrecovered" for outcome in gap.outcome.values())
+
+
 def _finding_differences(
-    name: str, book: Book, report: dict[str, Any], *, v6: bool
+    name: str, book: Book, report: dict[str, Any], space: int, *, v6: bool
 ) -> Iterator[str]:
     told: dict[str, int] = {}
     for finding in report["findings"]:
@@ -554,6 +558,9 @@ def _finding_differences(
         "FD006": copies if v6 else copies - twice,
         "FD007": book.tails,
         "FD009": figures["resets"] > 0,
+        "FD020": sum(_lost_of(gap) >= max(1, 3000 * space // 65536) for gap in book.gaps)
+        if space <= 65536
+        else 0,
     }
     truth = {rule: int(count) for rule, count in truth.items() if count}
     for rule in sorted(told.keys() | truth.keys()):
