@@ -27,8 +27,8 @@ from seqaudit.decoders.tcp.wire import ACK, FIN, HALF, MASK, RST, SYN
 
 #: Segments that wait for the other side's word.
 EARLY_SEGMENTS: Final = 64
-#: ACKs are delayed by 0.5 s at most (RFC 9293 3.8.6.3).
-SILENT_NS: Final = 1_000_000_000
+#: ACKs are delayed by 0.5 s at most (RFC 9293 3.8.6.3), and by 0.2 s by the systems that there are.
+SILENT_NS: Final = 200_000_000
 
 COUNTERS: Final = (
     "retransmitted_segments",  # all bytes had come already

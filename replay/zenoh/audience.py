@@ -200,6 +200,19 @@ class Audience:
         self._shown.get(endpoint, set()).discard(subject)
         self._end(lambda one: one[0] == endpoint and one[1] in (subject, None), mark)
 
+    def asks_history(self, subject: str, query: Query) -> None:
+        """The initial history query of a subscriber of that key expression.
+
+        Where samples have passed already it may be another one's there, or kept back what seemed to
+        be handed on: nothing tells who was handed what.
+        """
+        self.histories[query.requester, subject] = query
+        for (endpoint, own, _), one in self.subscribers.items():
+            if endpoint == query.requester and own in (None, subject):
+                one.shared |= one.first_at is not None
+                if not one.last:
+                    one.history_asked, one.history = True, one.last is None
+
     def node_gone(self, endpoint: str, mark: Mark) -> None:
         """Another node is at this endpoint now: the subscribers of the one before are gone."""
         self._shown.pop(endpoint, None)
@@ -237,8 +250,9 @@ class Audience:
             sources = [source]
         for source in sources:
             mine = self.of(source)
-            if told.role == "pub":
-                found += _told_by_heartbeat(mine, placed(source, asked.first))
+            if told.role == "pub":  # without a range of whoever waits for late publishers
+                by_heartbeat = _told_by_heartbeat(mine, placed(source, asked.first))
+                found += by_heartbeat if asked.has_range else mine
                 continue
             exact = [s for s in mine if s.subject == told.subject]
             if told.role == "*" and not exact and not told.subject.startswith(UNRESOLVED):

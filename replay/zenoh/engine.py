@@ -215,6 +215,7 @@ class ZenohEngine:
 
     def close(self) -> None:
         """The capture is over."""
+        self._lapse()
         if self.world is not None:
             self.world.advance(self.moments.last_ns)  # within the last run as well
         for subscriber in self.audience.subscribers.values():
@@ -239,6 +240,7 @@ class ZenohEngine:
         mark = event.first_mark()
         if word in HANDSHAKE and self.link.begins(word, event, detail.get("cookie")):
             self.link.began(mark)
+            self._lapse()
             self.declared.clear()
             self.audience.began(mark)
             self.queries.began()
@@ -258,6 +260,19 @@ class ZenohEngine:
             self.queries.close(mark)
             if detail["reason"] == BY_ITSELF:
                 self.audience.node_gone(event.source, mark)
+
+    def _lapse(self) -> None:
+        """A session is over: what waited, and what came behind an end that was silent for longer
+        than its lease."""
+        since, self.moments.lapsed = self.moments.lapsed, None
+        if since is None:
+            return
+        waiting = {
+            (to, one.source) for (to, *_), one in self.audience.subscribers.items() if one.pending
+        }
+        for source in self.sources.all.values():
+            came = source.last is not None and source.last > since
+            source.lapsed |= came or (source.receiver, self.audience.machine(source)) in waiting
 
     # -- fragments -----------------------------------------------------------------------------
 

@@ -66,7 +66,7 @@ class Leg:
     sender_node: str | None
     receiver: str | None
     live: RangeSet
-    unrecovered: RangeSet
+    known: RangeSet  # what came, and what its receiver knows that it missed
     first: int | None  # of all sns that came
     highest: int  # that was seen or told of
     last: int | None
@@ -83,7 +83,8 @@ class Leg:
             capture, stream, row["leg"],
             (row["transport"], row["sender_endpoint"], row["receiver_endpoint"]), row["role"],
             row["sender"], row["sender_node"], row["receiver"], half_open(row["live"]),
-            half_open(row["unrecovered_seqnos"] or ()), row["first_seqno"],
+            half_open([*row["live"], *row["replied"], *(row["unrecovered_seqnos"] or ())]),
+            row["first_seqno"],
             max((n for n in told if n is not None), default=-1), *told,
             row["first_ns"], row["last_ns"], row["last_frame"],
             row["subscriber_gone"],
@@ -146,21 +147,43 @@ def across_sessions(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, 
     for capture, stream, row in streams:
         if row.get("kind") == "samples" and row["delivered"] and row["receiver"] is not None:
             turns.setdefault((capture, row["source"], row["receiver"]), []).append((stream, row))
-    changed = {}
+    changed: dict[tuple[int, str], Row] = {}
     for (capture, *_), rows in turns.items():
         rows.sort(key=lambda row: (row[1]["first_ns"], row[1]["subscriber"] or ""))
         for place, (stream, row) in enumerate(rows):
-            before: list[int] = []
-            for _, near in rows[:place]:
-                if near["last_ns"] < row["first_ns"] and _same_subscriber(near, row):
-                    before += [stop for _, stop in near["delivered"]]
+            before: list[tuple[str, Row]] = []
+            for name, near in rows[:place]:
+                if near["first_ns"] < row["first_ns"] and _same_subscriber(near, row):
+                    before.append((name, near))
                     if near["subscriber_gone"]:  # whoever has subscribed since is another
                         before.clear()
-            if not before:
+            if all(near["last_ns"] >= row["first_ns"] for _, near in before):
                 continue
-            if figures := _missed_between(max(before), row) or _taken_for_repeats(max(before), row):
+            had: list[int] = []
+            for name, near in before:
+                known = changed.get((capture, name), {})
+                if kept := _not_asked_for_later(near | known, row):
+                    changed[capture, name] = known | kept
+                had += [last for _, last in (near | known | kept)["delivered"]]
+            if not had:
+                continue
+            if figures := _missed_between(max(had), row) or _taken_for_repeats(max(had), row):
                 changed[capture, stream] = figures
     return changed
+
+
+def _not_asked_for_later(near: Row, far: Row) -> Row:
+    """What it lacks by its requests of a later session it was not handed in this one: it came to a
+    node that had dropped the session (zenoh.md 2.4)."""
+    begin = far["live"][0][0] if far["live"] else None
+    lacked = [span for span in far["lost_seqnos"] or () if begin is None or span[0] < begin]
+    had = half_open(near["delivered"])
+    kept = had - half_open(lacked)
+    if kept == had:
+        return {}
+    told = {"delivered": inclusive(list(kept))}
+    lanes = near.get("subscribers")
+    return told | {"subscribers": lanes and [lane | told for lane in lanes]}
 
 
 def _same_subscriber(near: Row, far: Row) -> bool:
@@ -286,8 +309,8 @@ def _compared(near: Leg, far: Leg, chosen: Sequence[Leg], spans: Spans) -> Itera
     elif rules == SESSION_RULES and far.first is not None:
         between = RangeSet([(near.highest + 1, far.first)])
         for leg in chosen:
-            if leg.receiver == far.receiver:  # its subscriber knew, and asked
-                between -= leg.unrecovered
+            if leg.receiver == far.receiver:
+                between -= leg.known
         if between:
             yield _finding(
                 "ZN022", far, list(between),

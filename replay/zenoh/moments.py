@@ -9,11 +9,15 @@ from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.hops import Hop
+from seqaudit.replay.zenoh.link import HANDSHAKE
 
-#: An end that has nothing to say says that it lives, four times a lease: ns of silence a ms of
+#: An end that has nothing to say says that it lives, so often in a lease: ns of silence a ms of
 #: lease, and so much later at most.
-KEEP_ALIVE_NS: Final = 250_000
+KEEP_ALIVES: Final = 4
+KEEP_ALIVE_NS: Final = 1_000_000 // KEEP_ALIVES
 LATE_NS: Final = 20_000_000
+#: What an end says though it has no session, or begins another one.
+NO_SIGNS: Final = frozenset({"Close", *HANDSHAKE})
 #: So long behind a query rows begin at the first frame of each tick of 2 ** TICK_BITS ns at least,
 #: however a capture was cut (``decoders.zenoh.kernels``): these moments tell how much time passed.
 TIMED_NS: Final = 16_000_000_000
@@ -37,6 +41,8 @@ class Moments:
         elapsed: how much time passed at least.
         last_ns: of the last message of all.
         cut_from: sender -> first and last of its frames that are cut off or cannot be read.
+        lapsed: the last frame of an end before it was silent for longer than its lease, so that
+            the other one has dropped the session; null: none was, or the other has spoken since.
     """
 
     def __init__(self) -> None:
@@ -46,6 +52,8 @@ class Moments:
         self.cut_from: dict[str, tuple[int, int]] = {}
         self._doubts: Counter[Doubt] = Counter()
         self._fed = Mark(BEGINNING, 0)
+        self.lapsed: Mark | None = None
+        self._lapsed_by = ""
         self._tick = -1
         self._timed_until = BEGINNING
         self._said: dict[str, Mark] = {}  # endpoint -> its last frame
@@ -114,6 +122,7 @@ class Moments:
         tick, since = event.at_ns >> TICK_BITS, self._said.get(event.source)
         if since is not None or len(self._said) < MAX_ENDS:
             self._said[event.source] = event.last_mark()
+            self._note_lapse(event, since)
         if tick == self._tick or (event.wire_kind in RUNS and event.at_ns >= self._timed_until):
             return
         self._tick = tick
@@ -122,3 +131,13 @@ class Moments:
         if event.wire_kind == "KeepAlive" and since is not None and due_ns is not None:
             sure = abs(event.at_ns - since.at_ns - due_ns) < LATE_NS
         self.elapsed.saw(event.first_mark(), sure=sure)
+
+    def _note_lapse(self, event: Event, since: Mark | None) -> None:
+        """An end speaks: after too long a silence of its own, or of the other."""
+        assert event.source is not None
+        due_ns = self._silent_ns.get(event.source)
+        if since is not None and due_ns and event.at_ns - since.at_ns > KEEP_ALIVES * due_ns:
+            if self.lapsed is None:
+                self.lapsed, self._lapsed_by = since, event.source
+        elif event.wire_kind not in NO_SIGNS and event.source != self._lapsed_by:
+            self.lapsed = None

@@ -124,11 +124,7 @@ class Queries:
         self._open.add((requester, detail["id"]), query)
         self._timers.add_query((requester, detail["id"]), query)
         if sort is Sort.HISTORY:
-            self._audience.histories[requester, told.subject] = query
-            for (who, subject, _), subscriber in self._audience.subscribers.items():
-                if who == requester and subject in (None, told.subject) and not subscriber.last:
-                    subscriber.history_asked = True
-                    subscriber.history = subscriber.last is None
+            self._audience.asks_history(told.subject, query)
             return
         self._asked_by[number] = subscribers
         for subscriber in subscribers:

@@ -88,7 +88,7 @@ def summary(report: ZenohReporter, source: Source, subscriber: Subscriber | None
         row["retransmissions"] = dict.fromkeys(row["retransmissions"])
     else:
         _handed_on(report, row, subscriber)
-        untold = why_untold(subscriber, engine.audience.lanes_of(subscriber))
+        untold = why_untold(subscriber, engine.audience.lanes_of(subscriber), source)
         if engine.world is None and untold is not None:
             row |= dict.fromkeys(FIGURES)
             row["unknown"] |= dict.fromkeys(FIGURES, untold)

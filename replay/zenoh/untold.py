@@ -4,6 +4,7 @@ from typing import Final
 
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh.lanes import Lanes
+from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
 #: What is null then.
@@ -25,11 +26,20 @@ READS_LATE: Final = (
 CUT_SHORT: Final = (
     "it ended soon behind a gap: nothing shows whether it had gone on or was about to ask"
 )
-SHARED: Final = "a reply to a query that several subscribers of this node may have sent"
+SHARED: Final = (
+    "a reply to a query that several subscribers of this node may have sent, or that one sent when "
+    "samples had come"
+)
+LAPSED: Final = (
+    "samples came when an end had been silent for longer than its lease and no sign of the session "
+    "followed: the other end drops it then, and hands nobody what comes"
+)
 
 
-def why(one: Subscriber, lanes: Lanes) -> str | None:
+def why(one: Subscriber, lanes: Lanes, source: Source) -> str | None:
     """Null: frames tell it."""
+    if source.lapsed:
+        return LAPSED
     passed_over = one.recovery_shown() is None and one.at_once.count
     if passed_over and RangeSet(one.at_once.delivery.ranges) != RangeSet(one.delivery.ranges):
         return LATE

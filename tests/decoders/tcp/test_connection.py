@@ -300,7 +300,7 @@ def test_at_the_end_what_was_acknowledged_is_a_hole_and_what_was_not_stays_unrea
 RESET = Segment(0, SERVER, flags=RST, ms=5001)
 
 
-@pytest.mark.parametrize("silent_ms", [1500, 5000])
+@pytest.mark.parametrize("silent_ms", [300, 1500, 5000])
 def test_bytes_that_a_reset_answers_after_a_silence_reached_nobody(silent_ms: int) -> None:
     start = [*handshake(), said(b"a"), after(10, CLIENT + 4)]
     late = said(b"b", at=CLIENT + 4, ms=silent_ms)

@@ -104,8 +104,9 @@ def init(
     return bytes([header, 9, (len(zid) - 1) << 4 | whatami]) + zid + sizes + cookie + extensions
 
 
-def opened(sn: int, *, ack: bool = False) -> bytes:
-    return (b"\x62" if ack else b"\x42") + zint(10) + zint(sn) + (b"" if ack else sized(b"c" * 49))
+def opened(sn: int, *, ack: bool = False, lease: int = 10) -> bytes:
+    begin = (b"\x62" if ack else b"\x42") + zint(lease) + zint(sn)
+    return begin + (b"" if ack else sized(b"c" * 49))
 
 
 def join(reliable: int, best_effort: int, zid: bytes = ZID) -> bytes:

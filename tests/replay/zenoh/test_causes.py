@@ -74,14 +74,14 @@ def test_a_reply_in_a_frame_that_the_transport_threw_away_is_lost_there() -> Non
     session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
     session.put(3)
     late = z.frame(session.sns[False] - 1, z.response(1, z.put(1)), z.final(1))
-    session.raw(late).wait(11).put(4)
+    session.raw(late).idle(11).put(4)
     assert told(session) == [([[1, 1]], "reply lost: the transport threw its frame away", None)]
 
 
 def test_what_was_asked_for_again_got_as_far_as_the_furthest_of_its_queries() -> None:
     """Periodic queries: nothing answers the first, the second finds newer samples only."""
     session = WideSession().put(0).ask(1, "_sn=1..").lose().put(2).ask(2, "_sn=1..")
-    answered(session, 2, 2).wait(11).put(3)
+    answered(session, 2, 2).idle(11).put(3)
     assert told(session) == [([[1, 1]], "evicted: the cache is too small", "this capture")]
     assert stream(session.played()[1])["misses"][0]["request_ids"] == [2, 1]
 

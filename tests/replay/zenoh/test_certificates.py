@@ -191,7 +191,7 @@ def test_what_was_lost_while_a_query_stayed_open_was_never_asked_for() -> None:
     """Recorded: the final of one query was lost, and its subscriber asked for nothing for 10 s."""
     session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
     session.publisher(z.response(1, z.put(1)), z.response(1, z.put(2)))
-    session.lose().put(3).lose().put(5).lose().put(7).wait(11.0).put(8)
+    session.lose().put(3).lose().put(5).lose().put(7).idle(11.0).put(8)
     (row,) = [
         r.detail for r in session.played()[1] if r.kind == STREAM and r.detail["kind"] == "samples"
     ]
@@ -258,6 +258,32 @@ def test_a_keepalive_in_time_shows_that_the_clock_was_not_set_before_it(silent: 
         asked.wait(0.9).put(sn)
     sure = "proven" if silent == 2.49 else "likely"  # that other one is not due
     assert [sure for sure, _ in said(asked.played()[1], "ZN013")] == [sure]
+
+
+KEEP_ALIVE = b"\x04"
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_what_comes_to_a_session_whose_lease_ran_out_may_reach_nobody(back: bool) -> None:
+    """Recorded: processes that stood still, and a link that was cut."""
+    session = WideSession().put(0, 1).raw(KEEP_ALIVE, back=True).put(2)
+    if back:  # the subscriber is silent
+        session.wait(5.0).put(3).wait(6.0).raw(KEEP_ALIVE, back=True)
+    else:
+        session.wait(10.5).put(3)
+    row = stream(session.played()[1])
+    assert (row["delivered"], row["misses"]) == (None, None)
+    assert row["unknown"]["delivered"].startswith("samples came when an end had been silent")
+    assert stream(session.raw(b"\x03\x00", back=not back).played()[1])["delivered"] is None
+    session.raw(KEEP_ALIVE, back=not back)  # it goes on all the same: the clock was set
+    assert stream(session.put(4).played()[1])["delivered"] == [[0, 4]]
+
+
+def test_what_waited_when_a_lease_ran_out_was_handed_on_or_not() -> None:
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    assert stream(session.wait(6.0).raw(KEEP_ALIVE).played()[1])["delivered"] == [[0, 0]]
+    session.payloads[2] = z.opened(FIRST_SN[False], lease=5)
+    assert stream(session.played()[1])["delivered"] is None
 
 
 def test_a_final_behind_the_timeout_of_a_query_proves_that_it_ended() -> None:
@@ -543,3 +569,25 @@ def test_who_asks_gets_what_comes_live_though_its_declaration_is_not_here() -> N
             if r.kind == STREAM and r.detail.get("kind") == "samples"}  # fmt: skip
     assert (rows["demo/*"]["recovered"], rows["demo/*"]["lost"]) == (0, 0)
     assert said(found, "ZN001") == []
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_history_that_is_asked_for_behind_samples_may_be_another_s(again: bool) -> None:
+    """Recorded: late joiners at one key expression; live samples that came before the query."""
+    session = WideSession()
+    if again:
+        answered(session.ask(1, "_anyke", "/@adv/**"), 1)
+    session.put(2)
+    assert stream(session.played()[1])["delivered"] == [[2, 2]]
+    row = stream(answered(session.ask(2, "_anyke", "/@adv/**"), 2, 0, 1, 2).put(3).played()[1])
+    assert row["delivered"] is None
+    assert row["unknown"]["delivered"].startswith("a reply to a query that several")
+
+
+def test_who_waits_for_late_publishers_need_not_recover_by_heartbeats() -> None:
+    session = WideSession()
+    session.subscriber(z.declare(2, 2, 0, "demo/*", own=False))
+    session.subscriber(z.declare(2, 3, 0, "demo/*/@adv/pub/**", own=False))
+    answered(session.ask(1, "_anyke", TOKEN.removeprefix("demo/sensor")), 1, 5)
+    rows = [r.detail for r in session.played()[1] if r.detail.get("kind") == "samples"]
+    assert [row["delivered"] for row in rows] == [None, None]

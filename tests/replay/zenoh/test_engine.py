@@ -80,6 +80,13 @@ class Session:
         self.now += seconds
         return self
 
+    def idle(self, seconds: float) -> "Session":
+        """Nothing happens for longer than a lease (10 s)."""
+        until = self.now + seconds
+        while until - self.now > 9.0:
+            self.wait(8.0).raw(b"\x04").raw(b"\x04", back=True)
+        return self.wait(until - self.now)
+
     def ask(self, number: int, parameters: str, suffix: str = SUFFIX) -> "Session":
         return self.subscriber(z.request(number, suffix, parameters))
 
@@ -312,7 +319,7 @@ def test_a_timeout_ends_the_query(lost: int, cause: str) -> None:
     session = Session().put(0).lose().put(2).ask(1, "_sn=1..")
     for _ in range(lost):
         session.lose()
-    _, found = session.put(3).wait(11).put(4).played()
+    _, found = session.put(3).idle(11).put(4).played()
     row = stream(found)
     assert row["delivered"] == [[0, 0], [2, 4]]
     assert cause in causes(row)[0]
@@ -351,7 +358,7 @@ def test_an_idle_source_is_forgotten_unless_a_token_keeps_it(
     session = Session()
     if token:
         session.publisher(z.declare(6, 3, 0, TOKEN))
-    _, found = session.put(0, 1).wait(idle).put(5).wait(2).put(6).played()
+    _, found = session.put(0, 1).idle(idle).put(5).wait(2).put(6).played()
     row = stream(found)
     assert row["delivered"] == [[0, 1], [5, 6]]
     assert [miss["seqnos"][0] for miss in row["misses"]] == missed
@@ -365,7 +372,7 @@ def test_of_several_subscribers_each_gets_the_replies_to_its_own_query() -> None
     answered(session, 1, 1, 2)
     session.lose()  # the replies to the second query, and its final
     answered(session, 3, 1, 2)
-    _, found = session.put(3).wait(11).put(4).played()
+    _, found = session.put(3).idle(11).put(4).played()
     row = stream(found)
     assert row["delivered"] == [[0, 4]]
     told = [
@@ -890,7 +897,7 @@ def test_every_source_is_asked_for_and_timed_out_by_itself(count: int) -> None:
             session.publisher(z.push(z.put(sn, eid=eid)))
     for number, eid in enumerate(range(10, 10 + count)):
         session.ask(number, "_sn=1..", f"/@adv/*/{ZID}/{eid}/**")
-    engine, found = session.wait(11.0).put(0).played()
+    engine, found = session.idle(11.0).put(0).played()
     rows = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "samples"]
     missed = [row["misses"] for row in rows if row["live"] != [[0, 0]]]
     assert [[miss["seqnos"] for miss in misses] for misses in missed] == [[[[1, 1]]]] * count

@@ -18,7 +18,7 @@ def row(live: list[list[int]], role: str, **more: Any) -> dict[str, Any]:
         "sender": "ab", "sender_endpoint": PUBLISHER, "sender_node": "ab", "receiver": "cd",
         "receiver_endpoint": SUBSCRIBER, "first_ns": SECOND, "last_ns": 2 * SECOND,
         "last_frame": 77, "last_seqno": live[-1][1] if live else None, "heartbeat_highest": None,
-        "unrecovered_seqnos": [], "subscriber_gone": False,
+        "replied": [], "unrecovered_seqnos": [], "subscriber_gone": False,
         "first_seqno": live[0][0] if live else None, "leg": LEG,
     } | more  # fmt: skip
 
@@ -152,6 +152,29 @@ def test_another_subscriber_of_the_node_misses_nothing_between_sessions() -> Non
     assert missed(session([[0, 7]], 1), unknown) == [[], [(5, [[8, 12]])]]
     assert missed(session([[0, 7]], 1), session([[13, 20]], 1)) == [[], []]
     assert missed(session([[0, 7]], 1), session([[13, 20]], 15, receiver="ef")) == [[], []]
+
+
+def test_what_is_asked_for_in_the_next_session_was_not_handed_on_in_the_one_before() -> None:
+    """Recorded: samples that came when the receiver had dropped the session for its lease."""
+    first = session([[0, 9]], 1, subscribers=[{"delivered": [[0, 9]], "misses": []}])
+    second = session([[20, 30]], 9, lost_seqnos=[[8, 19]], unrecovered_seqnos=[[8, 19]])
+    told_of, _ = across(first, second)
+    assert told_of["delivered"] == [[0, 7]]
+    assert told_of["subscribers"] == [{"delivered": [[0, 7]], "misses": []}]
+    assert missed(first, second) == [[], []]
+    again = session([[0, 30]], 9, lost_seqnos=[[5, 6]])  # a source that began again
+    assert across(first, again)[0]["delivered"] == [[0, 9]]
+
+
+def test_a_session_that_overlaps_the_next_one_has_brought_what_it_brought() -> None:
+    """Recorded: bytes that are sent again when the next session has begun."""
+    first, last = session([[0, 9]], 1), session([[30, 40]], 9, unrecovered_seqnos=[[20, 29]])
+    between = session([[10, 19]], 5, last_ns=9 * SECOND + 1)
+    assert missed(first, between, last) == [[], [], []]
+    ends = {"receiver_endpoint": "10.0.0.2:51"}, {"receiver_endpoint": "10.0.0.2:52"}
+    rows = [first, between | ends[0], last | ends[1]]
+    found, _ = judge([(0, f"s{n}", one) for n, one in enumerate(rows)], SPANS)
+    assert found == []
 
 
 def test_first_samples_that_did_not_come_and_nobody_asks_for() -> None:
