@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.capture.pieces import settle, walk_headers, with_proven_start
 from seqaudit.decoders.contract.errors import SeqauditError
-from seqaudit.decoders.contract.events import EVENTS, Kind
+from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.decoders.kernels import signals as interrupts
 from seqaudit.decoders.stages.registry import READERS, DecodeSettings
 from seqaudit.pipeline.direct import engine as direct
@@ -39,6 +39,7 @@ from seqaudit.pipeline.report.result_store import HeldResults, held
 from seqaudit.pipeline.shared import events_file, job
 from seqaudit.pipeline.shared.events_file import Decoded, Files
 from seqaudit.pipeline.shared.metrics import Run
+from seqaudit.pipeline.shared.parts import REPLAYED, TELLING
 from seqaudit.pipeline.shared.plan import CaptureInput, Plan, stored_bytes
 from seqaudit.pipeline.shared.progress import Progress, Silent, StoppedError
 from seqaudit.pipeline.spark.cluster import Executors, ready, there
@@ -231,14 +232,12 @@ class _Job:
                     guess, lambda guess: self._on_spark(session, guess, told)
                 )
                 ended = late.enter_context(self._all_was_read())
-                vantages = self._vantages_in(guess.planned.files, rows.cast(EVENTS))
+                vantages = self._vantages_in(guess.planned.files, rows)
+                del rows
                 settings = self._settings_of(vantages, guess.planned.files)
                 self._show_kept(session, kept)
                 size = guess.planned.total_bytes
-                rows = self._replay_on_spark(session, lambda: kept.events, settings, size)
-                self._note_spark(session, rows)
-            results = held(rows)
-            del rows  # the report takes the room
+                results = self._replay_on_spark(session, lambda: kept.events, settings, size)
             return ended(self._report(guess.planned.files, results, vantages, settings))
 
     def _show_kept(self, session: Session, kept: _CachedEvents) -> None:
@@ -246,11 +245,11 @@ class _Job:
         look = self._options.look
         if look is None:
             return
-        wanted = f"seqno is not null and kind in ({', '.join(map(str, look.kinds))})"
-        rows = kept.events.filter(wanted).select(*look.columns)
+        rows = job.picked(kept.events, look.kinds, look.columns)
+        schema = pa.schema([EVENTS.field(name) for name in look.columns])
         self._progress.begin("fetching events for pictures", 1)
         steps = [JobStage("fetching events")]
-        look.keep(run_watched(session, lambda: job.collected(rows), steps, self._progress))
+        look.keep(run_watched(session, lambda: job.table_of(rows, schema), steps, self._progress))
 
     def _audit_events(self) -> Report:
         if len(self._planning.inputs) > 1:
@@ -272,11 +271,10 @@ class _Job:
             self._follow(ready(session, [Asked(path)], self._progress))
 
             def rows() -> "DataFrame":
-                return session.spark.read.schema(job.ddl(EVENTS)).parquet(path)
+                return job.parts(session.spark.read.schema(job.ddl(EVENTS)).parquet(path))
 
             results = self._replay_on_spark(session, rows, settings, size)
-            self._note_spark(session, results)
-        return self._report(kept.files, held(results), vantages, settings)
+        return self._report(kept.files, results, vantages, settings)
 
     def decode(self) -> Decoded:
         if self._options.engine == "direct":
@@ -288,8 +286,9 @@ class _Job:
             guess = _Guess(self._planning.plan())
             with self._session(guess.planned.files) as session:
                 guess = self._as_executors_are(session, guess)
+                act = partial(job.events_of, where=REPLAYED)
                 guess, events = self._settled(
-                    guess, lambda guess: self._on_spark(session, guess, job.collected)
+                    guess, lambda guess: self._on_spark(session, guess, act)
                 )
         events = direct.ordered(events.cast(EVENTS), "conversation")
         return Decoded(events, guess.planned.files, tuple(self._planning.problems))
@@ -426,26 +425,22 @@ class _Job:
         rows: Callable[[], "DataFrame"],
         settings: ReplaySettings,
         size: int,
-    ) -> pa.Table:
+    ) -> HeldResults:
         """The results of events of so many bytes."""
         self._grow(session)
         lanes = self._lanes(size)
         self._progress.begin(REPLAYING, lanes)
-        return run_watched(
+        counted = self._options.measured
+        results = run_watched(
             session,
-            lambda: self._results(rows(), settings, lanes),
+            lambda: held(job.collected(job.results(rows(), settings, lanes, counted))),
             [JobStage("sorting events"), JobStage(REPLAYING)],
             self._progress,
         )
-
-    def _results(self, rows: "DataFrame", settings: ReplaySettings, lanes: int) -> pa.Table:
-        return job.collected(job.results(rows, settings, lanes, self._options.measured))
-
-    def _note_spark(self, session: Session, rows: pa.Table) -> None:
-        """What came of a job, before it is held otherwise."""
-        if self._options.measured:
+        if counted:
             self._run.of_spark = figures_of(session)
-            self._run.rows, self._run.size = len(rows), rows.nbytes
+            self._run.rows, self._run.size = results.rows, results.size
+        return results
 
     def _session(self, files: Files) -> AbstractContextManager[Session]:
         shown = [file.shown for of_capture in files for file in of_capture]
@@ -522,7 +517,7 @@ class _Job:
         return report
 
 
-def _kept_and_told(kept: _CachedEvents, rows: "DataFrame") -> pa.Table:
+def _kept_and_told(kept: _CachedEvents, parts: "DataFrame") -> pa.Table:
     """What tells the vantages; all events are kept."""
-    kept.keep(rows)
-    return job.collected(kept.events.filter(f"kind in ({Kind.ACCOUNT:d}, {Kind.MEMBER:d})"))
+    kept.keep(parts)
+    return direct.ordered(job.events_of(kept.events, TELLING), "conversation")

@@ -117,6 +117,11 @@ def filled(column: Column, value: object) -> Column:
     return functions.call_function("coalesce", [column, pa.scalar(value, type=column.type)])
 
 
+def joined(column: Column, other: Column) -> Column:
+    """A column, and another where it is null."""
+    return functions.call_function("coalesce", [column, other])
+
+
 def not_null(column: Column) -> Column:
     """Where a column is not null."""
     return functions.call_function("is_valid", [column])

@@ -16,22 +16,16 @@ from seqaudit.decoders.contract.arrow import (
     filled,
     filtered,
     int_column,
-    sorted_places,
     taken,
 )
 from seqaudit.decoders.contract.events import EVENTS
+from seqaudit.decoders.stages.first import reassemble
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.direct import workers as forked
 from seqaudit.pipeline.direct.kernels_ready import load_for
 from seqaudit.pipeline.report.result_store import HeldResults
-from seqaudit.pipeline.shared.job import (
-    ORDER,
-    decode_pieces,
-    large_batches,
-    reassemble_stage,
-    replay_stage,
-)
-from seqaudit.pipeline.shared.ordered import gathered, ranks, sort_keys
+from seqaudit.pipeline.shared.job import decode_pieces, replay_stage
+from seqaudit.pipeline.shared.ordered import gathered, large_batches, places_in_order, ranks
 from seqaudit.pipeline.shared.progress import Progress
 from seqaudit.replay.contract.results import RESULTS
 from seqaudit.replay.contract.settings import ReplaySettings
@@ -118,7 +112,7 @@ def decode(
     events = pa.Table.from_batches(batches, HELD)
     if carriers and events["carrier"].null_count < len(events):
         by_carrier = _Ordered(events, "carrier").batches(0, len(events))
-        events = pa.Table.from_batches(_held(reassemble_stage(settings, by_carrier)), HELD)
+        events = pa.Table.from_batches(_held(reassemble(by_carrier, settings)), HELD)
     if interrupted:
         raise DecodeStoppedError(events)
     if forks:
@@ -164,13 +158,7 @@ def replay(
 
 def ordered(rows: pa.Table, unit: str) -> pa.Table:
     """Rows by unit, then ``ORDER``."""
-    return taken(rows, _places(rows, unit))
-
-
-def _places(rows: pa.Table, unit: str) -> pa.Array:
-    """The places of rows in the order of ``ordered``."""
-    names = (unit, *ORDER)
-    return sorted_places(sort_keys(rows, names), names)
+    return taken(rows, places_in_order(rows, unit))
 
 
 def _held(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -210,7 +198,7 @@ class _Ordered:
     def __init__(self, events: pa.Table, unit: str) -> None:
         self._batches = events.to_batches()
         self._starts = np.cumsum([0, *map(len, self._batches)])
-        self._places = _places(events, unit).to_numpy().astype(np.int64)
+        self._places = places_in_order(events, unit).to_numpy().astype(np.int64)
         self._units = events[unit]
 
     def parts(self, size: int) -> list[tuple[int, int]]:

@@ -30,24 +30,29 @@ from seqaudit.replay.contract.results import RESULTS, D, ResultKind, ResultRow
 #: Results in memory before they go to a file.
 MEMORY_BYTES: Final = 64 << 20
 
-#: Rows that are Python's objects at a time, and of which a table of Spark's is taken apart.
+#: Rows that are Python's objects at a time.
 ROWS_AT_ONCE: Final = 1_000
-TABLE_ROWS: Final = 10_000
 
 #: In which order rows come unless another is asked for; what is left of it follows any other.
 ORDER: Final = ("capture", "conversation", "system", "stream", "frame", "rule")
 
 
 class HeldResults:
-    """Rows of RESULTS in any order; those of a kind are made when they are asked for."""
+    """Rows of RESULTS in any order; those of a kind are made when they are asked for.
+
+    Attributes:
+        rows, size: how many, and their bytes as they came.
+    """
 
     def __init__(self, batches: Iterable[pa.RecordBatch] = ()) -> None:
         self._kinds: dict[str, list[pa.RecordBatch]] = defaultdict(list)
         fresh: list[pa.RecordBatch] = []
-        size = 0
+        self.rows = self.size = size = 0
         for batch in batches:
             fresh += _by_kind(batch)
             size += batch.nbytes
+            self.rows += len(batch)
+            self.size += batch.nbytes
             if size >= MEMORY_BYTES:
                 self._take(_filed(fresh))
                 fresh, size = [], 0
@@ -97,11 +102,9 @@ class HeldResults:
         return found
 
 
-def held(results: pa.Table) -> HeldResults:
-    """What Spark hands over at once: the contract's columns, each of them nullable. ``cast`` would
-    take a while to import."""
-    same = pa.Table.from_arrays(results.columns, schema=RESULTS)
-    return HeldResults(same.to_batches(max_chunksize=TABLE_ROWS))
+def held(batches: Iterable[pa.RecordBatch]) -> HeldResults:
+    """What Spark hands over: the contract's columns, each of them nullable."""
+    return HeldResults(pa.RecordBatch.from_arrays(rows.columns, schema=RESULTS) for rows in batches)
 
 
 def _by_kind(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -4,9 +4,9 @@ The three stages are plain functions over record batches; ``pipeline.direct.engi
 ones in this process. Workers import this module, so it imports nothing of PySpark and no pandas.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import pyarrow as pa
 
@@ -19,7 +19,8 @@ from seqaudit.decoders.network.account import account_batch
 from seqaudit.decoders.stages.first import decode_piece, reassemble
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.shared.metrics import measured
-from seqaudit.pipeline.shared.ordered import one_batch
+from seqaudit.pipeline.shared.ordered import large_batches
+from seqaudit.pipeline.shared.parts import FIRST, PARTS, REPLAYED, events_in, in_order, in_parts
 from seqaudit.replay.contract.results import RESULTS
 from seqaudit.replay.contract.settings import ReplaySettings
 from seqaudit.replay.stages.replay import replay
@@ -28,21 +29,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Tasks = Sequence[Sequence[Piece]]
-
-#: What rows are ordered by after their unit (pipeline/README.md 2). The rest only makes the order
-#: of rows total that share a frame and an index, names of members and accounts of pieces, so that
-#: both engines see the same one.
-ORDER: Final = ("capture", "frame", "index", "kind", "wire_kind", "source", "detail")
-
-#: Rows smaller batches are gathered to: ten thousand small captures are not as many batches.
-GATHER_ROWS: Final = 10_000
-GATHER_BYTES: Final = 8 << 20
+Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 #: Captures of which one task hands over the results: 10 MB and more.
 CAPTURES_AT_ONCE: Final = 400
 
 _DDL: Final = {
     pa.int64(): "bigint",
+    pa.int32(): "int",
     pa.int16(): "smallint",
     pa.string(): "string",
     pa.binary(): "binary",
@@ -72,87 +66,122 @@ def decode_tasks(
     remote.use(settings.storage)
     for batch in batches:
         for number in batch.column("id").to_pylist():
-            yield from large_batches(decode_pieces(tasks[number], settings))
-
-
-def reassemble_stage(
-    settings: DecodeSettings, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Stage two in a worker; sorted by carrier, then ``ORDER``."""
-    return reassemble(conforming(batches), settings)
+            yield from decode_pieces(tasks[number], settings)
 
 
 def replay_stage(
     settings: ReplaySettings, counted: bool, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Stage three in a worker; sorted by conversation, then ``ORDER``.
+    """Stage three; sorted by conversation, then ``ORDER``.
 
     Args:
         counted: one more row tells what it took (``metrics``).
     """
-    rows = conforming(batches)
     act = partial(replay, settings=settings)
-    return measured(rows, act) if counted else act(rows)
-
-
-def conforming(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same batches with the contract's schema: Spark's own has every column nullable, and a
-    stage that passes batches on must not mix the two."""
-    for batch in batches:
-        yield pa.RecordBatch.from_arrays(batch.columns, schema=EVENTS)
-
-
-def large_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of at least ``GATHER_ROWS`` or ``GATHER_BYTES``, except the last."""
-    held: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        held.append(batch)
-        rows += batch.num_rows
-        size += batch.nbytes
-        if rows >= GATHER_ROWS or size >= GATHER_BYTES:
-            yield one_batch(held)
-            held, rows, size = [], 0, 0
-    if rows:
-        yield one_batch(held)
+    return measured(batches, act) if counted else act(batches)
 
 
 def events(
     spark: "SparkSession", tasks: Tasks, settings: DecodeSettings, lanes: int, carriers: bool
 ) -> "DataFrame":
-    """Stages one and two; the second and its shuffle only where carriers may span pieces."""
+    """Stages one and two, as parts; the second and its shuffle only where carriers may span
+    pieces."""
     numbers = spark.range(0, len(tasks), 1, len(tasks))  # one row a task: no shuffle, no collision
-    rows = numbers.mapInArrow(partial(decode_tasks, tasks, settings), ddl(EVENTS))
+    unit = "carrier" if carriers else "conversation"
+    decoded = partial(_parted, partial(decode_tasks, tasks, settings), unit)
+    rows = numbers.mapInArrow(decoded, ddl(PARTS))
     if not carriers:
         return rows
-    # what has a carrier has no conversation yet; by that, all else is spread over the lanes
-    together = rows.repartition(lanes, "carrier", "conversation")
-    return together.sortWithinPartitions("carrier", *ORDER).mapInArrow(
-        partial(reassemble_stage, settings), ddl(EVENTS)
-    )
+    # what has a carrier has no conversation yet
+    put_together = partial(_parted, partial(_reassembled, settings), "conversation")
+    return _by_unit(rows, lanes).mapInArrow(put_together, ddl(PARTS))
+
+
+def parts(rows: "DataFrame") -> "DataFrame":
+    """Events that are rows of Spark's, as parts."""
+    return rows.mapInArrow(partial(in_parts, unit="conversation"), ddl(PARTS))
 
 
 def results(
-    rows: "DataFrame", settings: ReplaySettings, lanes: int, counted: bool = False
+    parts: "DataFrame", settings: ReplaySettings, lanes: int, counted: bool = False
 ) -> "DataFrame":
     """Stage three: one conversation after the other, each in the order of its captures.
 
     Of many captures results are shared out anew: an executor holds what a task hands over whole,
     and one conversation may be in all captures.
     """
-    together = rows.repartition(lanes, "conversation")
-    told = together.sortWithinPartitions("conversation", *ORDER).mapInArrow(
-        partial(replay_stage, settings, counted), ddl(RESULTS)
-    )
-    parts = len(settings.captures) // CAPTURES_AT_ONCE
-    return told.repartition(parts, "capture") if parts > 1 else told
+    replayed = partial(_of_parts, partial(replay_stage, settings, counted))
+    told = _by_unit(parts, lanes).mapInArrow(replayed, ddl(RESULTS))
+    several = len(settings.captures) // CAPTURES_AT_ONCE
+    return told.repartition(several, "capture") if several > 1 else told
 
 
-def collected(rows: "DataFrame") -> pa.Table:
-    """All rows, here. Connect's ``toArrow`` asks the server for the whole job's schema first and
-    casts to it, as if nobody knew it: a question and 0.1 s of imports more."""
-    fetched = getattr(rows, "_to_table", None)
-    return rows.toArrow() if fetched is None else fetched()[0]
+def picked(parts: "DataFrame", kinds: Sequence[int], columns: Sequence[str]) -> "DataFrame":
+    """Columns of the events of some kinds that have a ``seqno``."""
+    rows = parts.filter(REPLAYED)
+    wanted = f"seqno is not null and kind in ({', '.join(map(str, kinds))})"
+    found = rows.mapInArrow(events_in, ddl(EVENTS)).filter(wanted)
+    return found.select(*columns)
+
+
+def events_of(parts: "DataFrame", where: str) -> pa.Table:
+    """Events of some parts, here."""
+    return pa.Table.from_batches(events_in(collected(parts.filter(where))), EVENTS)
+
+
+def _by_unit(parts: "DataFrame", lanes: int) -> "DataFrame":
+    """Parts for a stage that takes units whole."""
+    rows = parts.filter(REPLAYED).repartitionById(lanes, "group")
+    return rows.sortWithinPartitions("group", *FIRST)
+
+
+def _parted(stage: Stage, unit: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a stage tells, as parts."""
+    return in_parts(stage(batches), unit)
+
+
+def _reassembled(
+    settings: DecodeSettings, parts: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    return reassemble(in_order(parts, "carrier"), settings)
+
+
+def _of_parts(stage: Stage, parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a stage tells of conversations that come as parts."""
+    return stage(large_batches(in_order(parts, "conversation")))
+
+
+def table_of(rows: "DataFrame", schema: pa.Schema) -> pa.Table:
+    """All rows, here."""
+    batches = [pa.RecordBatch.from_arrays(b.columns, schema=schema) for b in collected(rows)]
+    return pa.Table.from_batches(batches, schema)
+
+
+def collected(rows: "DataFrame") -> Iterator[pa.RecordBatch]:
+    """All rows, batch by batch as they come and in no order: nobody holds them whole. PySpark's
+    ``toArrow`` does, twice, and Connect's asks the server for the schema first."""
+    plan: Any = getattr(rows, "_plan", None)
+    if plan is not None:
+        client: Any = rows.sparkSession.client
+        for table in client.to_table_as_iterator(plan.to_proto(client), plan.observations):
+            if isinstance(table, pa.Table):
+                yield from table.to_batches()
+        return
+    from pyspark.util import local_connect_and_auth
+
+    port, secret, server = rows._jdf.collectAsArrowToPython()
+    try:
+        stream, connection = local_connect_and_auth(port, secret)
+        connection.settimeout(None)  # of connecting; a task takes as long as it takes
+        with connection, stream:
+            yield from pa.ipc.open_stream(stream)
+            order = stream.read()  # of the batches; or -1 and why there are no more
+            if order[:4] == b"\xff" * 4:
+                raise RuntimeError(order[8:].decode(errors="replace"))
+    except Exception:
+        server.getResult()  # raises what went wrong at the other end
+        raise
+    server.getResult()
 
 
 def _unreadable(piece: Piece, problem: CaptureError) -> pa.RecordBatch:

@@ -1,6 +1,7 @@
 """Rows in an order, gathered some at a time from the batches that they are held in."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +11,46 @@ from seqaudit.decoders.contract.arrow import encoded, filled, int_column, sorted
 
 Ints = npt.NDArray[np.int64]
 
+#: What rows are ordered by after their unit (pipeline/README.md 2). The rest only makes the order
+#: of rows total that share a frame and an index, names of members and accounts of pieces, so that
+#: both engines see the same one.
+ORDER: Final = ("capture", "frame", "index", "kind", "wire_kind", "source", "detail")
+
+#: Rows smaller batches are gathered to: ten thousand small captures are not as many batches.
+GATHER_ROWS: Final = 10_000
+GATHER_BYTES: Final = 8 << 20
+
 
 def one_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """The rows of several batches of one schema, of which one has some."""
     if len(batches) == 1:
         return batches[0]
     return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+
+def large_batches(
+    batches: Iterable[pa.RecordBatch],
+    least_rows: int = GATHER_ROWS,
+    least_bytes: int = GATHER_BYTES,
+) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of at least so many rows or bytes, except the last."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= least_rows or size >= least_bytes:
+            yield one_batch(held)
+            held, rows, size = [], 0, 0
+    if rows:
+        yield one_batch(held)
+
+
+def places_in_order(rows: pa.Table, unit: str) -> pa.Array:
+    """The places of rows by unit, then ``ORDER``."""
+    names = (unit, *ORDER)
+    return sorted_places(sort_keys(rows, names), names)
 
 
 def sort_keys(rows: pa.Table, names: Sequence[str]) -> pa.Table:

@@ -11,7 +11,7 @@ from seqaudit.decoders.capture import remote
 from seqaudit.decoders.capture.pieces import Piece
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.pipeline.shared.infer_samples import Look, look_at
-from seqaudit.pipeline.shared.job import collected
+from seqaudit.pipeline.shared.job import ddl, table_of
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.progress import Progress
 from seqaudit.pipeline.spark.cluster import ready
@@ -37,10 +37,11 @@ def look_on_spark(
         ready(session, [Asked(p.path, p.size_bytes, p.mtime_ns) for p, _ in pieces], progress)
         settings = replace(settings, storage=remote.in_use())
         numbers = session.spark.range(0, len(pieces), 1, len(pieces))
-        looks = numbers.mapInArrow(partial(_looks, pieces, settings), "id bigint, look binary")
+        schema = pa.schema([("id", pa.int64()), ("look", pa.binary())])
+        looks = numbers.mapInArrow(partial(_looks, pieces, settings), ddl(schema))
         sizes = tuple(max(piece.size_bytes, 0) for piece, _ in pieces)
         steps = [JobStage("reading", sizes)]
-        rows = run_watched(session, lambda: collected(looks), steps, progress)
+        rows = run_watched(session, lambda: table_of(looks, schema), steps, progress)
     # from workers that run our code for us: as near to us as the functions that Spark sends them
     found = {row["id"]: pickle.loads(row["look"]) for row in rows.to_pylist()}
     return [found[number] for number in range(len(pieces))]
