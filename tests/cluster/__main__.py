@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from tests.cluster import bad, good, scale
+from tests.cluster import bad, faults, good, scale
 from tests.cluster.bench import FIXTURES, Bench
 from tests.cluster.machines import Cluster, put
 
@@ -50,6 +50,7 @@ CASES: Final[dict[str, Callable[[Bench], str]]] = {
     "worker-killed": good.worker_killed,
     "worker-added": good.worker_added,
     "late-python": bad.late_python,
+    "faults": faults.faults,
     "hot-conversation": scale.hot_conversation,
     "size": scale.size,
     "streams-and-loss": scale.streams_and_loss,
@@ -70,6 +71,7 @@ def main() -> int:
     parser.add_argument("--sparse", type=float, nargs="+", default=[10, 100])
     parser.add_argument("--numbers", type=int, nargs="+", default=[500, 1_000, 2_000])
     parser.add_argument("--executors", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--seed", type=int, default=1, help="of the moments of faults")
     parser.add_argument("--s3-server", default=f"{sys.executable} -m moto.server")
     parser.add_argument("--hadoop", type=Path, help="folder of python -m tests.cluster.hadoop")
     given = parser.parse_args()
@@ -82,7 +84,7 @@ def main() -> int:
         stores = shlex.split(given.s3_server)
         bench = Bench(
             cluster, stores, given.hadoop, given.captures, given.packets, given.gigabytes,
-            given.rotated, given.sparse, given.numbers, given.executors,
+            given.rotated, given.sparse, given.numbers, given.seed, given.executors,
         )  # fmt: skip
         for worker in ("one", "two"):
             cluster.worker(worker)

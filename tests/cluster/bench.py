@@ -59,6 +59,7 @@ class Bench:
     rotated: Sequence[float]
     sparse: Sequence[float]
     numbers: Sequence[int]
+    seed: int
     executors: Sequence[int]
     last: Result | None = None
     measured: dict[str, Any] | None = None
