@@ -11,6 +11,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from seqaudit.decoders.contract.feed_layout import (
@@ -49,32 +50,29 @@ class Tables:
 
     def __init__(self, feeds: Sequence[Feed]) -> None:
         self.feeds = tuple(feeds)
-        self._words: list[int] = []
-        self._networks: dict[str, int] = {}
-        self.places = [self._feed(number, feed) for number, feed in enumerate(self.feeds)]
-        rules = [rule for place, feed in zip(self.places, self.feeds, strict=True)
-                 for rule in self._rules(place, feed)]  # fmt: skip
-        rule_place = self._put([word for rule in rules for word in rule])
-        patterns = max(1, len(self._networks))
-        sets = k.LAYOUT + len(self._words)
+        layout = _layout_of(self.feeds)
+        words, rule_place, rules = layout.words, layout.rule_place, layout.rules
+        self.places = layout.places
+        patterns = max(1, len(layout.networks))
+        sets = k.LAYOUT + len(words)
         # networks nest or are apart, so a host's set is told by the smallest that holds it
         self._most_classes = patterns + 2
         streams = sets + self._most_classes * patterns
-        self.stride = k.KEY + max((self._key_words(feed) for feed in self.feeds), default=0)
+        self.stride = k.KEY + max((_feed_key_words(feed) for feed in self.feeds), default=0)
         out = streams + (STREAMS + 1) * self.stride
         log = out + ROWS * k.WIDTH
         logged = any(self.memory_of_log(feed) for feed in self.feeds)
         end = log + (SAMPLES if logged else 4) * k.LOG_WORDS
         self.memory: Int64s = memory(end)
-        self.memory[k.LAYOUT : k.LAYOUT + len(self._words)] = self._words
+        self.memory[k.LAYOUT : k.LAYOUT + len(words)] = words
         for word, value in (
             (k.H_ROWS, out), (k.H_LOG, log), (k.H_STRIDE, self.stride), (k.H_RULES, rule_place),
-            (k.H_RULE_COUNT, len(rules)), (k.H_SETS, sets), (k.H_PATTERNS, patterns),
+            (k.H_RULE_COUNT, rules), (k.H_SETS, sets), (k.H_PATTERNS, patterns),
             (k.H_STREAM_ROWS, streams), (k.H_STREAM_LIMIT, STREAMS), (k.H_OUT, out),
             (k.H_OUT_STOP, log), (k.H_LOG_ROWS, log), (k.H_LOG_STOP, end),
         ):  # fmt: skip
             self.memory[word] = value
-        self._patterns = [_bits_of(text) for text in self._networks]
+        self._patterns = [_bits_of(text) for text in layout.networks]
         self._classes: dict[tuple[bool, ...], int] = {}
         self._hosts = 0
 
@@ -114,11 +112,23 @@ class Tables:
         channels = memory[k.CHANNELS : k.TURNS].reshape(-1, k.CHANNEL_WORDS)
         channels[:, k.C_STREAM] = 0
 
-    # --- the layout ---
+
+class _FeedWords:
+    """Feeds as words, the same for every decoder of them."""
+
+    def __init__(self, feeds: tuple[Feed, ...]) -> None:
+        self.feeds = feeds
+        self.words: list[int] = []
+        self.networks: dict[str, int] = {}
+        self.places = [self._feed(number, feed) for number, feed in enumerate(feeds)]
+        rules = [rule for place, feed in zip(self.places, feeds, strict=True)
+                 for rule in self._rules(place, feed)]  # fmt: skip
+        self.rules = len(rules)
+        self.rule_place = self._put([word for rule in rules for word in rule])
 
     def _put(self, words: Iterable[int]) -> int:
-        place = k.LAYOUT + len(self._words)
-        self._words += words
+        place = k.LAYOUT + len(self.words)
+        self.words += words
         return place
 
     def _field(self, field: Field, places: dict[str, int]) -> int:
@@ -197,7 +207,7 @@ class Tables:
         row[k.F_KEY_COUNT] = pieces
         parts = ("destination", "port", "source", "source_port")
         row[k.F_PARTS] = sum(1 << bit for bit, part in enumerate(parts) if part in feed.stream)
-        row[k.F_LOGGED] = int(self.memory_of_log(feed))
+        row[k.F_LOGGED] = int(Tables.memory_of_log(feed))
         if feed.timestamp is not None:
             row[k.F_STAMP] = places[feed.timestamp.field]
             row[k.F_BY] = places[feed.timestamp.by] if feed.timestamp.by else 0
@@ -211,7 +221,7 @@ class Tables:
         row[k.F_PAUSE] = PAUSE_NS
         masked = any(is_masked(feed.field(name)) for name in feed.key_fields)
         rare = bool(loose or feed.repeat or feed.counted or feed.step > 1)
-        row[k.F_PLAIN] = int(not (feed.require or masked or rare or self.memory_of_log(feed)))
+        row[k.F_PLAIN] = int(not (feed.require or masked or rare or Tables.memory_of_log(feed)))
         switch = _switch(feed)
         if switch is not None:
             row[k.F_SWITCH], row[k.F_SWITCH_LOW], row[k.F_SWITCH_HIGH] = (
@@ -221,7 +231,7 @@ class Tables:
             row[k.F_PLAIN] = 0
         first = next((f for f in self.feeds if Route() in f.match and not f.carrier), None)
         top = _top(feed)
-        known = top is not None and not self.memory_of_log(feed)
+        known = top is not None and not Tables.memory_of_log(feed)
         if feed is first and top is not None and known and not (masked or rare):
             row[k.F_FIRST_ANYWHERE] = int(switch is not None or not feed.told_messages)
             row[k.F_TOP] = top
@@ -276,11 +286,6 @@ class Tables:
             words += [k.PIECE_NETWORK, *_NETWORK_BITS[part]]
         return self._put(words), len(words) // k.PIECE_WORDS
 
-    @staticmethod
-    def _key_words(feed: Feed) -> int:
-        fields = sum(key_words(feed.field(name)) for name in feed.key_fields)
-        return fields + len(feed.network_parts)
-
     # --- where feeds are ---
 
     def _rules(self, place: int, feed: Feed) -> Iterable[list[int]]:
@@ -311,7 +316,16 @@ class Tables:
         ]  # fmt: skip
 
     def _network(self, text: str | None) -> int:
-        return -1 if text is None else self._networks.setdefault(text, len(self._networks))
+        return -1 if text is None else self.networks.setdefault(text, len(self.networks))
+
+
+#: A piece of a capture has decoders of its own: ten thousand small captures ask for one layout.
+_layout_of = lru_cache(maxsize=64)(_FeedWords)
+
+
+def _feed_key_words(feed: Feed) -> int:
+    fields = sum(key_words(feed.field(name)) for name in feed.key_fields)
+    return fields + len(feed.network_parts)
 
 
 def _clock(timestamp: Timestamp) -> set[str]:
