@@ -1,7 +1,7 @@
 """The rows of a section of a report: as Python's objects they take twenty times the room."""
 
 import pickle
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar, overload
 
 import pyarrow as pa
@@ -49,6 +49,10 @@ class PackedRows(Sequence[R]):
 
     def __len__(self) -> int:
         return len(self._packed) * CHUNK_ROWS + len(self._last)
+
+    def __iter__(self) -> Iterator[R]:
+        for number in range(len(self._packed) + 1):
+            yield from self._chunk(number)
 
     @overload
     def __getitem__(self, place: int) -> R: ...

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tests.agreement import wire
 from tests.agreement.expected import FIRES, expected_rules
 from tests.agreement.figures_unicast import compare_both_ends, compare_unicast
-from tests.agreement.report import ABSENT, CaptureReport, StreamReport, to_ranges
+from tests.agreement.report import ABSENT, CaptureReport, StreamReport, by_capture, to_ranges
 from tests.agreement.rows import Audited, Row
 from tests.agreement.rows import row as _row
 from tests.agreement.truth import Scenario, View, count_deliveries
@@ -50,9 +50,10 @@ def share_out(
         if path != str(scenario.captures[vantage]):
             raise ValueError(f"capture {number} of the report is {path}")
     shares: dict[Path, Audited] = {}
+    parts = by_capture(report)
     for number, (scenario, vantage) in enumerate(places):
         share = shares.setdefault(scenario.folder, Audited(scenario, {}, configured, more))
-        share.reports[vantage] = CaptureReport(report, number)
+        share.reports[vantage] = CaptureReport(parts[number], number)
     yield from shares.values()
 
 

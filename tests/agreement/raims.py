@@ -23,6 +23,7 @@ from seqaudit.replay.stages.parameters import load_parameters
 from seqaudit.replay.stages.systems import PARAMETERS
 from tests.agreement import statements
 from tests.agreement.findings_raims import Happened, finding_figures, read_data
+from tests.agreement.report import by_capture
 from tests.agreement.rows import EVERYTHING, Hints, Row
 
 #: Why a figure may be unknown (CONTRIBUTING.md 4).
@@ -129,16 +130,17 @@ def compare_all(
             if f["capture"] is not None
         )
     rows: list[Row] = list(statements.rows_of_totals("raims", report))
+    parts = by_capture(report)
     for number, (scenario, node) in enumerate(places):
-        rows += statements.rows(scenario.name, node, report, number, more=hints.more)
+        rows += statements.rows(scenario.name, node, parts[number], number, more=hints.more)
         if not hints.places:
             place = scenario.address(node)
             rows += statements.place_rows(
-                scenario.name, node, report, number, place, more=hints.more
+                scenario.name, node, parts[number], number, place, more=hints.more
             )
     for scenario in scenarios:
         views = {
-            node: View(report, number)
+            node: View(parts[number], number)
             for number, (owner, node) in enumerate(places)
             if owner is scenario
         }

@@ -9,6 +9,22 @@ ABSENT: Final = "absent"
 
 Seqnos = list[list[int]]
 
+#: Sections whose rows are each of one capture, or of none.
+OF_CAPTURES: Final = ("streams", "gaps", "views", "findings", "connections")
+
+
+def by_capture(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The report once a capture, with the rows of that capture alone: hundreds of captures would
+    each be looked for among the rows of all."""
+    parts: list[Mapping[str, Any]] = [
+        {**report, **{name: [] for name in OF_CAPTURES}} for _ in report["captures"]
+    ]
+    for name in OF_CAPTURES:
+        for row in report[name]:
+            if row["capture"] is not None:
+                parts[row["capture"]][name].append(row)
+    return parts
+
 
 @dataclass(frozen=True)
 class CaptureReport:

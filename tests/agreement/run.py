@@ -13,6 +13,7 @@ from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.replay.jgroups.config import from_jgroups_config
 from tests.agreement import findings_jgroups, raims, statements, zenoh
 from tests.agreement.figures import compare, share_out
+from tests.agreement.report import by_capture
 from tests.agreement.rows import EVERYTHING, Hints, Row
 from tests.agreement.truth import Scenario, find_scenarios
 
@@ -103,12 +104,14 @@ def agree(
         for found in report["findings"]
         if found["capture"] is not None
     ]
-    for number, (scenario, vantage) in enumerate(places):
+    for number, ((scenario, vantage), part) in enumerate(
+        zip(places, by_capture(report), strict=True)
+    ):
         name, at = scenario.name, scenario.address(vantage) or "between"
-        agreement.rows += statements.rows(name, vantage, report, number, more=hints.more)
+        agreement.rows += statements.rows(name, vantage, part, number, more=hints.more)
         if not hints.places:
             agreement.rows += statements.place_rows(
-                name, vantage, report, number, at, more=hints.more
+                name, vantage, part, number, at, more=hints.more
             )
     agreement.rows += statements.rows_of_totals("jgroups", report)
     return agreement

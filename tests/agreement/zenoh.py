@@ -15,6 +15,7 @@ from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.agreement import statements
 from tests.agreement.findings_zenoh import finding_rows
 from tests.agreement.happened_zenoh import Identity, numbers, to_ranges
+from tests.agreement.report import by_capture
 from tests.agreement.rows import EVERYTHING, Hints, Row
 from tests.agreement.zenoh_delivered import delivered_rows
 from tests.agreement.zenoh_report import (
@@ -74,7 +75,7 @@ def compare_all(
             for f in report["findings"]
             if f["capture"] is not None
         )
-    at = 0
+    at, parts = 0, by_capture(report)
     for scenario in scenarios:
         numbered = {}
         for file in scenario.files:
@@ -83,11 +84,12 @@ def compare_all(
         if statements.placed(report, numbered.values()):
             yield from compare(Part(scenario, report, numbered), more=hints.more)
         for file, number in numbered.items():
-            yield from statements.rows(scenario.name, file, report, number, more=hints.more)
+            part = parts[number]
+            yield from statements.rows(scenario.name, file, part, number, more=hints.more)
             if not hints.places:
                 place = scenario.at(file)
                 yield from statements.place_rows(
-                    scenario.name, file, report, number, place, more=hints.more
+                    scenario.name, file, part, number, place, more=hints.more
                 )
     yield from statements.rows_of_totals("zenoh", report)
 
