@@ -1,7 +1,7 @@
 """What ``infer`` takes and answers: samples, fields, layouts with their evidence
 (decoders/README.md 5)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from seqaudit.decoders.infer.number import Bytes, NumberEvidence, Order
@@ -85,6 +85,13 @@ class Layout:
     ties: tuple[FieldAt, ...] = ()
     notes: tuple[str, ...] = ()
     quality: float = 0.0
+
+    @property
+    def moving(self) -> FieldAt:
+        """The bytes of the number that were seen to move, or to carry."""
+        width = min(max(self.proven, 1), self.number.width)
+        first = self.number.stop - width if self.number.order == "big" else self.number.offset
+        return replace(self.number, offset=first, width=width)
 
     @property
     def confidence(self) -> str:

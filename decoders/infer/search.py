@@ -252,9 +252,16 @@ class _Search:
         if pace:
             notes.append(pace)
         if replies is not None and len(replies) >= 8 and replies.shape[1] >= number.stop:
-            back = field_values(replies, number.offset, number.width, number.order or "big")
-            returned = float(np.isin(back, values).mean())
-            if returned > 0.8 and len(np.unique(back)) >= 8:
+            seen = layout.moving  # an answer may have something else where the rest holds still
+            sent, back = (
+                field_values(some, seen.offset, seen.width, seen.order or "big")
+                for some in (self.heads, replies)
+            )
+            returned = float(np.isin(back, sent).mean())
+            told = (
+                2 * len(np.unique(sent)) <= 1 << 8 * seen.width
+            )  # else anything would be among them
+            if returned > 0.8 and len(np.unique(back)) >= 8 and told:
                 notes.append(
                     "the same numbers come back in the opposite direction: it may identify requests"
                 )

@@ -255,6 +255,23 @@ def test_numbers_that_come_back_may_identify_requests() -> None:
     assert "opposite direction" in found.notes[0]
 
 
+@pytest.mark.parametrize(("answers", "doubted"), [(0, True), (50, False)])
+def test_an_answer_is_known_by_what_moves(answers: int, doubted: bool) -> None:
+    """Behind the number of a call the answer has something else, which only one of them reads as
+    a part of it."""
+    calls = sample([struct.pack(">III", 0x51000000 + n, 0, 2) for n in range(100)])
+    back = sample([struct.pack(">III", 0x51000000 + n + answers, 1, 0) for n in range(100)])
+    (found, *_) = infer(calls, replies=back.heads).layouts
+    assert any("opposite direction" in note for note in found.notes) is doubted
+
+
+def test_one_byte_that_has_all_values_comes_back_by_chance() -> None:
+    mine = sample([bytes([7, 9, number & 0xFF, 9]) for number in range(600)])
+    others = sample([bytes([7, 9, 3 * number & 0xFF, 9]) for number in range(600)])
+    (found, *_) = infer(mine, replies=others.heads).layouts
+    assert found.notes == ()
+
+
 # ---- the parts
 
 
