@@ -137,6 +137,7 @@ class PgmLink:
         self._gave_up = False
         self._gave_up_ns = -SAME_PASS_NS
         self._freed_ns: deque[int] = deque(maxlen=MAX_HELD)  # when messages went on behind one
+        self._parted_ns: deque[int] = deque(maxlen=MAX_HELD)  # when some did, up to another hole
         self._held: list[tuple[int, int, Event]] = []
         self._order = 0
 
@@ -295,6 +296,9 @@ class PgmLink:
         self.window.give_up(at_ns, frame)
         asleep = at_ns - self._gave_up_ns < SAME_PASS_NS
         self._gave_up, self._gave_up_ns = asleep, at_ns
+        in_vain = any(hole.fate is Fate.RETRIES for hole in self.window.ended)
+        if in_vain and self.window.holes and self._held and self._held[0][0] < self.window.next:
+            self._parted_ns.append(at_ns)
         if asleep:
             self._mark = None
             return ready
@@ -312,6 +316,12 @@ class PgmLink:
         slack_ns = self.window.slack_ns
         place = bisect_left(self._freed_ns, at_ns - slack_ns)
         return place < len(self._freed_ns) and self._freed_ns[place] <= at_ns + slack_ns
+
+    def stands_since(self, went_on_ns: int) -> int | None:
+        """Since when the daemon may have taken nothing more (raims.md 2): when a hole was first
+        given up before others, after it last showed that it went on; null: none was."""
+        place = bisect_right(self._parted_ns, went_on_ns)
+        return self._parted_ns[place] if place < len(self._parted_ns) else None
 
     def between(self, sqn: int, other: int) -> Missing:
         """What of the sqns in between did not come."""

@@ -1,5 +1,6 @@
 """The observing daemon of one start: what it subscribes to, counts, and says of losses."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from seqaudit.replay.contract.event import Event
@@ -14,6 +15,8 @@ from seqaudit.replay.sequence.gaps import Mark
 STARTED_NS: Final = 5_000_000_000
 
 
+#: The stage of authentication that says that a peer is dropped for want of heartbeats.
+SILENT: Final = 4
 #: Changes of subscriptions whose times are kept.
 MAX_CHANGES: Final = 10_000
 
@@ -39,6 +42,7 @@ class Observer:
         self.last_change: int | None = None  # number of its last change of subscriptions
         self.changed_ns: list[int] = []  # when its subscriptions changed
         self.unseen: list[tuple[Mark, int, int]] = []  # where its numbers step: from, to
+        self.last_of_peers: int | None = None  # number of its last word about its peers
         self.start_told = False  # its heartbeats said when it started
 
     def counts_change(self, event: Event) -> None:
@@ -59,6 +63,21 @@ class Observer:
         self.last_change = told
         if len(self.unseen) < MAX_NOTES:
             self.unseen.append((event.first_mark(), last, told + 1))
+
+    def tells_of_peers(self, event: Event, detail: Mapping[str, object]) -> None:
+        """It drops a peer, perhaps as it has taken no heartbeat of it for too long; or it may have
+        done so in a word that is not captured: they are numbered."""
+        if event.seqno is None:
+            return
+        last, self.last_of_peers = self.last_of_peers, event.seqno
+        whole = last is None or event.seqno == last + 1
+        dropped = detail.get("sync_bridge") if event.wire_kind == "DEL" else None
+        for peer in self.peers.values():
+            if not whole or peer.bridge == dropped:
+                peer.met_ns = event.at_ns
+        peer_gone = self.peers.get(str(dropped))
+        if peer_gone is not None and detail.get("auth_stage") == SILENT and detail.get("time"):
+            peer_gone.dropped_though_heard |= peer_gone.seems_heard(event.at_ns)
 
     @property
     def unseen_changes(self) -> int:

@@ -49,6 +49,9 @@ class Peer:
     told_more: bool = False  # among them such as the replay does not have
     clock_pairs: int = 0  # messages that ``skew`` is of
     doubted: bool = False  # it seemed dropped, and the capture may lack what it said
+    went_on_ns: int = -1  # when the observer surely still took what it sends
+    dropped_though_heard: bool = False  # the observer says so, and heartbeats of it had come
+    met_ns: int = -1  # when it was authenticated or dropped last, as far as the capture shows
     ended: Mark | None = None  # BYE
     first: Mark | None = None
     #: capture time less publisher's time, ns: smallest and largest of messages that did not wait
@@ -76,6 +79,21 @@ class Peer:
         # the daemons of tcp-partition-1 and pub-restart-3 log 10 s at an interval of 4, 22 at 10
         return self.heard_ns is not None and now_ns - self.heard_ns > self.limit_ns
 
+    def is_spoken_to(self, now_ns: int) -> None:
+        """The observer tells it what it tells only a peer: had it taken no heartbeat for so long,
+        it would have dropped it."""
+        then_ns = now_ns - self.limit_ns
+        if self.met_ns < then_ns:
+            self.went_on_ns = max(self.went_on_ns, then_ns)
+
+    def seems_heard(self, now_ns: int) -> bool:
+        """Did a heartbeat of it come for which the observer would not drop it yet? One that came
+        just now it may not have read."""
+        late_ns = self.interval_ns // 10
+        return self.heard_ns is not None and (
+            late_ns < now_ns - self.heard_ns < self.limit_ns - late_ns
+        )
+
     @property
     def limit_ns(self) -> int:
         """For how long it may be silent."""
@@ -99,6 +117,7 @@ class Peer:
         """A message that says that it lives, or authenticates it."""
         self.is_known(now_ns, link)
         if word == "AUTH":
+            self.met_ns = now_ns
             if self.dropped:
                 for name in _COUNTERS:  # they were the entry's that is gone
                     setattr(self, name, LossCounter())

@@ -36,6 +36,10 @@ HELD_UP: Final = (
     "messages waited for a packet that had been dropped inside (PG009), or given up, while "
     "subscriptions changed: which came first cannot be told"
 )
+DROPPED: Final = (
+    "the daemon says that it dropped this publisher for want of heartbeats, and they had come: "
+    "what it still took of it cannot be told"
+)
 AT_THE_END: Final = (
     "messages of it waited for packets that were given up at the end: whether the daemon had gone "
     "on by then cannot be told"
@@ -102,6 +106,16 @@ class RaimsReporter(Reporter[Subject]):
         )
         return replace(finding, system="raims", stream=None)
 
+    def stands(self, stream: RaimsStream, at_ns: int) -> bool:
+        """May the observer have taken nothing of a stream any more by then (raims.md 2)? Only its
+        own words show that it went on."""
+        peer = self.observer.peers.get(stream.publisher)
+        went_on_ns = -1 if peer is None else peer.went_on_ns
+        if peer is not None and peer.dropped_though_heard:
+            return at_ns > went_on_ns
+        since_ns = self.engine.links.stands_since(stream, went_on_ns)
+        return since_ns is not None and at_ns >= since_ns
+
     def sure(self, loss: Loss) -> tuple[Certainty, str]:
         """How sure it is that messages were lost, and why not surer.
 
@@ -145,6 +159,8 @@ class RaimsReporter(Reporter[Subject]):
         for loss in stream.truth.losses:
             if loss.lower and self.sure(loss)[0] is Certainty.UNDECIDABLE:
                 return f"{_NOT_CAPTURED}: {self.sure(loss)[1]}"
+        if peer is not None and peer.dropped_though_heard:
+            return DROPPED
         for gap in stream.gaps:
             # numbers that no packet is missing for were never sent here
             if gap.missing.certainty is Certainty.UNDECIDABLE and gap.missing.count:

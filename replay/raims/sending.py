@@ -15,6 +15,8 @@ from seqaudit.replay.raims.streams import RaimsStream
 
 #: Words that go only to a daemon that is authenticated; an ADJ_REQ comes before (tcp-partition-1).
 TO_PEERS: Final = frozenset({"PING", "PONG", "LOSS"})
+#: Words about peers, which have one counter; who is dropped is in one of them.
+OF_PEERS: Final = frozenset({"ADD", "DEL", "BLM", "ADJ"})
 #: A daemon that is heard so soon after its start has done nothing before.
 FRESH_NS: Final = 60_000_000_000
 #: Within this time of its start a daemon says its first word.
@@ -44,11 +46,15 @@ class Sending:
             link = link_of(event)
             observer.notices.told(event.destination, link, event.first_mark())
             peer = observer.peers.get(event.destination)
+            if peer is not None and event.wire_kind in TO_PEERS:
+                peer.is_spoken_to(event.at_ns)
             if peer is not None and peer.dropped and event.wire_kind in TO_PEERS:
                 # it is asked nothing before its AUTH
                 peer.dropped, peer.dropped_ns, peer.doubted = False, None, True
                 peer.closed.clear()
                 peer.inbox.clear()  # its numbers were not followed
+        if event.wire_kind in OF_PEERS and event.source == observer.bridge:
+            observer.tells_of_peers(event, detail)
         if event.kind is Kind.SUBSCRIBE and event.source == observer.bridge:
             observer.counts_change(event)
         elif event.wire_kind in ("HELO", "HB", "AUTH") and event.source == observer.bridge:

@@ -23,6 +23,7 @@ from seqaudit.replay.raims.report_rows import (
 )
 from seqaudit.replay.raims.reporting import (
     AT_THE_END,
+    DROPPED,
     FORWARDS,
     HELD_UP,
     NOT_JOINED,
@@ -177,8 +178,8 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         why = report.doubt(stream, observer)
         if why is not None:
             unknown |= dict.fromkeys(("msg_loss", "lost", "false_loss"), why)
-            if why == HELD_UP:  # what was wanted then
-                unknown |= dict.fromkeys(_COUNTERS, why)
+            if why in (HELD_UP, DROPPED):  # what was wanted then
+                unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), why)
         least, most = bounds(stream)
         lower += least
         false += stream.false_loss

@@ -20,6 +20,11 @@ _RESTARTS: Final = ("raims-9.11", "raims-14.1-11")
 _LATE_ORIGINAL: Final = Claim(
     Certainty.LIKELY, Rests(ordered=True), why="what came late was not captured before"
 )
+#: Behind packets that they gave up before others some daemons take nothing, and count nothing.
+_IF_IT_WENT_ON: Final = (
+    "; whether raims counts {lower|it|them} cannot be told: nothing shows that the daemon went on "
+    "behind packets that it had given up before others."
+)
 
 
 def findings(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator[Finding]:
@@ -108,15 +113,17 @@ def _steps(
     text: str,
 ) -> Iterator[Finding]:
     """Losses, each group as sure as what lies between the messages on both sides."""
-    groups: dict[tuple[Certainty, str], list[ReportedVerdict]] = {}
+    groups: dict[tuple[Certainty, str, bool], list[ReportedVerdict]] = {}
     for step in steps:
         if step.loss is None:
             continue
         sure, why = report.sure(step.loss)
         if stream.ignored and report.seemed_dropped(stream):
             sure, why = Certainty.UNDECIDABLE, SEEMED_SILENT
-        groups.setdefault((sure, why), []).append(step)
-    for (sure, why), some in groups.items():
+        stands = step.loss.told is None and step.verdict.counted > 0
+        stands = stands and report.stands(stream, step.loss.mark.at_ns)
+        groups.setdefault((sure, why, stands), []).append(step)
+    for (sure, why, stands), some in groups.items():
         if sure is Certainty.UNDECIDABLE:
             yield from _step(
                 report, stream, about, rule, some, Claim(sure, why=why),
@@ -126,7 +133,8 @@ def _steps(
             )  # fmt: skip
         else:
             claim = Claim(sure, _rests(some), certified=True, why=why)
-            yield from _step(report, stream, about, rule, some, claim, text)
+            lost = text.partition(";")[0] + _IF_IT_WENT_ON if stands else text
+            yield from _step(report, stream, about, rule, some, claim, lost)
 
 
 def _rests(steps: list[ReportedVerdict]) -> Rests:

@@ -502,6 +502,43 @@ def test_what_may_have_been_given_up_behind_the_end_by_a_coarse_clock_is_open(
     assert ("RA001" in rules) == given_up
 
 
+@pytest.mark.parametrize(
+    ("then", "counted", "delivered"),
+    [
+        ("", False, True),  # some daemons stop there
+        ("LOSS", True, True),  # the second of them, so that it had gone on
+        ("PING", True, True),  # which is told only to a peer, 23 s later
+        ("DEL", False, False),  # it took no heartbeat, and one had come
+    ],
+)
+def test_behind_a_hole_given_up_before_others_the_daemons_own_words_say_if_it_went_on(
+    then: str, counted: bool, delivered: bool
+) -> None:
+    world = World()
+    own = {"source": ME, "stream": "inbox:x|me|.X", "destination": PEER}
+    for sqn in (1, 3, 5):
+        world.engine.feed(packet("ODATA", sqn, 0.0, stream=f"{LINK}|"))
+        world.data(F0 + sqn, 0.0, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    for turn in range(10):
+        world.engine.feed(nak_on_link(2, turn / 5))
+        world.engine.feed(nak_on_link(4, 0.1 + turn / 5))
+    world.notice("HB", 5.0, stamp=T0 + 5 * SECOND)
+    if then == "LOSS":
+        world.notice(then, 12.0, **own, subject="_1.A", idl_msg_loss=1, ms_tot=2,
+                     ref_seqno=F0 + 5)  # fmt: skip
+    elif then == "PING":
+        world.notice(then, 25.0, **own)
+    elif then == "DEL":
+        world.notice(then, 22.0, source=ME, stream=None, seqno=7, sync_bridge=PEER, auth_stage=4,
+                     time=T0)  # fmt: skip
+    rows = world.rows()
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM"]
+    assert (stream["delivered"] is not None) == delivered
+    texts = [r.detail["text"] for r in rows if r.kind == "FINDING" and r.rule == "RA001"]
+    assert texts
+    assert any("cannot be told" in text for text in texts) != counted
+
+
 @pytest.mark.parametrize("then", ["SPM", None])
 def test_figures_of_what_waits_at_the_end_behind_packets_given_up_are_null(
     then: str | None,
