@@ -241,6 +241,7 @@ class ZenohEngine:
         if word in HANDSHAKE and self.link.begins(word, event, detail.get("cookie")):
             self.link.began(mark)
             self._lapse()
+            self.queries.close(mark)
             self.declared.clear()
             self.audience.began(mark)
             self.queries.began()

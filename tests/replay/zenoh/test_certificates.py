@@ -591,3 +591,14 @@ def test_who_waits_for_late_publishers_need_not_recover_by_heartbeats() -> None:
     answered(session.ask(1, "_anyke", TOKEN.removeprefix("demo/sensor")), 1, 5)
     rows = [r.detail for r in session.played()[1] if r.detail.get("kind") == "samples"]
     assert [row["delivered"] for row in rows] == [None, None]
+
+
+def test_a_session_that_begins_has_ended_the_queries_of_the_one_before() -> None:
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    reopened(session, "InitSyn", "InitAck", "OpenSyn", "OpenAck").put(3).lose().put(5)
+    found = answered(session.ask(2, "_sn=4.."), 2, 4, 5).played()[1]
+    assert said(found, "CP007") == []
+    row = stream(found)
+    assert (row["delivered"], [miss["seqnos"] for miss in row["misses"]]) == (
+        [[0, 0], [2, 5]], [[[1, 1]]],
+    )  # fmt: skip
