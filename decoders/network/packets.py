@@ -228,9 +228,9 @@ class Flows:
     def take_in(self) -> None:
         """Name the addresses that the kernel has added."""
         assert self._work is not None
-        for number in range(len(self.hosts), int(self._work[k.HOST_COUNT])):
-            at = k.HOST_ROWS + number * k.HOST_WORDS
-            version, *words = self._work[at : at + k.HOST_WORDS].tolist()
+        first, stop = len(self.hosts), int(self._work[k.HOST_COUNT])
+        rows = self._work[k.HOST_ROWS :][first * k.HOST_WORDS : stop * k.HOST_WORDS]
+        for version, *words in rows.reshape(-1, k.HOST_WORDS).tolist():
             self.hosts.append(address_text(version, words))
 
     def retire(self) -> None:

@@ -140,7 +140,7 @@ class FirstLook:
         states[fates.numbers] = np.where(refused, LEFT, np.where(waiting, FRESH, WANTED))
         states[fates.numbers[middle]] = MIDDLE
         out, others = self._divided(segments, ends, held, fates, refused, waiting)
-        return out, [*map(segments.keys.__getitem__, fates.numbers[refused].tolist()), *others]
+        return out, chain(map(segments.keys.__getitem__, fates.numbers[refused].tolist()), others)
 
     def finish(self, *, whole: bool) -> tuple[list[Segments], list[Key]]:
         """No more segments: those that go on, and connections that are refused.

@@ -179,7 +179,7 @@ class SegmentFinder:
         self._before: dict[str, int] = {}  # states of carriers under numbers that are gone
         self._flows: Flows | None = None
         self._numbers = Numbers()
-        self._keys = _Keys(0, [])
+        self._keys = _Keys(0, [], self._numbers)
         self._turned: Int64s = np.zeros(0, np.int64)  # direction of what the lower number sends
         self.states: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._marked = memory(k.HOSTS)  # counted by connection, when they are over
@@ -268,16 +268,16 @@ class SegmentFinder:
                 self._before[self._keys[number][1]] = int(self.states[number])
             self._flows = packets.flows
             self._numbers = Numbers()
-            self._keys = _Keys(packets.datagrams.capture, packets.datagrams.hosts)
+            self._keys = _Keys(packets.datagrams.capture, packets.datagrams.hosts, self._numbers)
             self._turned, self.states = np.zeros(0, np.int64), np.zeros(0, np.uint8)
         columns = packets.columns
         # numbers of addresses are below 2^16
         source = columns[k.SOURCE][rows] << 16 | columns[k.SOURCE_PORT][rows]
         destination = columns[k.DESTINATION][rows] << 16 | columns[k.DESTINATION_PORT][rows]
         low, high = np.minimum(source, destination), np.maximum(source, destination)
-        flow, fresh = self._numbers.of(low, high)
-        if fresh:
-            self._take_in(fresh)
+        flow = self._numbers.of(low, high)
+        if len(self.states) < len(self._keys):
+            self._take_in()
         return flow, source <= destination
 
     def _wanted(self, flow: Int64s, flags: Int64s) -> npt.NDArray[np.bool_]:
@@ -290,11 +290,12 @@ class SegmentFinder:
                 wanted[row:] |= flow[row:] == number
         return wanted
 
-    def _take_in(self, ends: Sequence[tuple[int, int]]) -> None:
-        """Connections by their ends, the lower number first."""
-        first = len(self._keys)
-        self._turned = np.append(self._turned, np.array(self._keys.take_in(ends), np.int64))
-        self.states = np.append(self.states, np.full(len(ends), FRESH, np.uint8))
+    def _take_in(self) -> None:
+        """Connections that have no state yet."""
+        first = len(self.states)
+        fresh = len(self._keys) - first
+        self._turned = np.append(self._turned, self._keys.turned(first))
+        self.states = np.append(self.states, np.full(fresh, FRESH, np.uint8))
         if self._before:
             for number in range(first, len(self._keys)):
                 self.states[number] = self._before.pop(self._keys[number][1], FRESH)
@@ -303,22 +304,20 @@ class SegmentFinder:
 class _Keys(Sequence[Key]):
     """Keys of connections by number; the text of a carrier is made where somebody asks for it."""
 
-    def __init__(self, capture: int, hosts: Sequence[str]) -> None:
+    def __init__(self, capture: int, hosts: Sequence[str], numbers: Numbers) -> None:
         self._capture = capture
         self._hosts = hosts
-        self._ends: list[tuple[End, End]] = []
+        self._numbers = numbers
         self._known: dict[int, Key] = {}
         self._asked: dict[str, int] = {}
 
-    def take_in(self, ends: Sequence[tuple[int, int]]) -> list[int]:
-        """More connections; 1: the higher number is the carrier's first end."""
-        hosts = self._hosts
-        turned = []
-        for low, high in ends:
-            one, other = (hosts[low >> 16], low & 0xFFFF), (hosts[high >> 16], high & 0xFFFF)
-            turned.append(int(other < one))
-            self._ends.append((other, one) if other < one else (one, other))
-        return turned
+    def turned(self, first: int) -> Int64s:
+        """Of connections from a number on; 1: the higher end is the carrier's first."""
+        texts = (
+            map(self._hosts.__getitem__, (ends[first:] >> 16).tolist())
+            for ends in (self._numbers.low, self._numbers.high)
+        )
+        return np.fromiter((high < low for low, high in zip(*texts, strict=True)), np.int64)
 
     def number(self, carrier: str) -> int | None:
         """Of a carrier, if it is there."""
@@ -328,7 +327,7 @@ class _Keys(Sequence[Key]):
         return self._asked.get(carrier)
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return len(self._numbers.low)
 
     @overload
     def __getitem__(self, number: int) -> Key: ...
@@ -339,7 +338,8 @@ class _Keys(Sequence[Key]):
             return [self[one] for one in range(*number.indices(len(self)))]
         known = self._known.get(number)
         if known is None:
-            first, second = self._ends[number]
+            ends = (int(self._numbers.low[number]), int(self._numbers.high[number]))
+            first, second = sorted((self._hosts[end >> 16], end & 0xFFFF) for end in ends)
             carrier = f"tcp|{socket_text(*first)}|{socket_text(*second)}"
             known = self._known[number] = self._capture, carrier
             self._asked[carrier] = number
@@ -358,36 +358,37 @@ class Numbers:
 
     def __init__(self) -> None:
         self._slots = np.zeros(SLOTS, np.int32)  # number + 1
-        self._pairs: dict[int, int] = {}
+        self._pairs = np.zeros(0, np.uint64)  # in their own order, and the number of each
+        self._numbers = np.zeros(0, np.int64)
         self.low = self.high = np.zeros(0, np.int64)
 
-    def of(self, low: Int64s, high: Int64s) -> tuple[Int64s, list[tuple[int, int]]]:
-        """The number of each pair, and the pairs that are new, by number."""
+    def of(self, low: Int64s, high: Int64s) -> Int64s:
+        """The number of each pair."""
         slot = (low * 0x2545F491 + high * 0x1B873593 >> 20) & (SLOTS - 1)
-        number = self._slots[slot].astype(np.int64) - 1
+        number: Int64s = self._slots[slot].astype(np.int64) - 1
         unknown = number < 0
         if len(self.low):
             unknown |= (self.low[number] != low) | (self.high[number] != high)
-        fresh: list[tuple[int, int]] = []
         if unknown.any():
             rows = np.flatnonzero(unknown)
             packed = high[rows].astype(np.uint64) << np.uint64(32) | low[rows].astype(np.uint64)
-            pairs = distinct(packed)
-            numbers = []
-            for pair in pairs.tolist():
-                known = self._pairs.setdefault(pair, len(self._pairs))
-                if known == len(self.low) + len(fresh):
-                    fresh.append((pair & 0xFFFFFFFF, pair >> 32))
-                numbers.append(known)
-            place = np.searchsorted(pairs, packed)
-            number[rows] = np.array(numbers, np.int64)[place]
+            self._take_in(distinct(packed))
+            number[rows] = self._numbers[np.searchsorted(self._pairs, packed)]
             empty = self._slots[slot[rows]] == 0  # else two pairs meet there: found in this way
             self._slots[slot[rows][empty]] = number[rows][empty] + 1
-        if fresh:
-            ends = np.array(fresh, np.int64)
-            self.low = np.append(self.low, ends[:, 0])
-            self.high = np.append(self.high, ends[:, 1])
-        return number, fresh
+        return number
+
+    def _take_in(self, pairs: npt.NDArray[np.uint64]) -> None:
+        """Number those of these pairs that are new, in their order."""
+        place = np.searchsorted(self._pairs, pairs)
+        known = place < len(self._pairs)
+        known[known] = self._pairs[place[known]] == pairs[known]
+        fresh, place = pairs[~known], place[~known]
+        numbers = len(self.low) + np.arange(len(fresh))
+        self._pairs = np.insert(self._pairs, place, fresh)
+        self._numbers = np.insert(self._numbers, place, numbers)
+        self.low = np.append(self.low, (fresh & np.uint64(0xFFFFFFFF)).astype(np.int64))
+        self.high = np.append(self.high, (fresh >> np.uint64(32)).astype(np.int64))
 
 
 def segment_rows(segments: Segments) -> pa.RecordBatch:

@@ -22,7 +22,7 @@ from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.report.accounts import Account, accounts_of
 
 #: What a look at a capture reads, and how many captures are looked at.
-LOADED_BYTES: Final = 1 << 20
+LOADED_BYTES: Final = 1 << 18
 LOOKED_AT: Final = 16
 
 
