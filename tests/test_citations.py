@@ -73,7 +73,7 @@ def test_nothing_cites_a_paper_that_is_not_in_the_repository() -> None:
 
 
 @pytest.mark.parametrize(
-    "top", ["cli", "decoders", "pipeline", "replay", "tests", "CONTRIBUTING.md"]
+    "top", ["cli", "decoders", "fixtures", "pipeline", "replay", "tests", "CONTRIBUTING.md"]
 )
 def test_what_a_readme_names_is_there_and_its_picture_comes_first(top: str) -> None:
     path = ROOT / top if top.endswith(".md") else ROOT / top / "README.md"

@@ -351,6 +351,8 @@ def test_on_paper_all_is_open_and_dark_on_white(tab: Browser, shown: Path) -> No
         assert least >= CONTRAST, where
         assert tab.run("[...document.querySelectorAll('details')].every((one) => one.open)")
         assert tab.run("getComputedStyle(document.querySelector('nav')).display") == "none"
+        charts = "[...document.querySelectorAll('.uplot')].map((one) => getComputedStyle(one)"
+        assert set(tab.run(f"{charts}.breakInside)")) == {"avoid"}  # on one sheet each
         assert tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     finally:
         tab.ask("Emulation.setEmulatedMedia", media="")
