@@ -75,9 +75,13 @@ class Observer:
         for peer in self.peers.values():
             if not whole or peer.bridge == dropped:
                 peer.met_ns = event.at_ns
-        peer_gone = self.peers.get(str(dropped))
-        if peer_gone is not None and detail.get("auth_stage") == SILENT and detail.get("time"):
-            peer_gone.dropped_though_heard |= peer_gone.seems_heard(event.at_ns)
+        gone = self.peers.get(str(dropped))
+        if gone is None:
+            return
+        if detail.get("auth_stage") == SILENT and detail.get("time"):
+            gone.dropped_though_heard |= gone.seems_heard(event.at_ns)
+        if not gone.dropped:
+            gone.dropped, gone.dropped_ns, gone.heard_ns = True, event.at_ns, None
 
     @property
     def unseen_changes(self) -> int:

@@ -539,6 +539,19 @@ def test_behind_a_hole_given_up_before_others_the_daemons_own_words_say_if_it_we
     assert any("cannot be told" in text for text in texts) != counted
 
 
+def test_of_a_peer_that_the_daemon_says_it_dropped_nothing_is_taken_before_its_auth() -> None:
+    world = World()
+    world.notice("HB", 0.1, stamp=T0)
+    world.data(F0 + 1, 0.5)
+    world.notice("DEL", 1.0, source=ME, stream=None, seqno=7, sync_bridge=PEER, auth_stage=9)
+    world.data(F0 + 2, 2.0)
+    world.notice("AUTH", 3.0, destination=ME, seqno=1)
+    world.data(F0 + 3, 4.0)
+    (stream,) = [r.detail for r in world.rows() if r.kind == "STREAM"]
+    assert stream["delivered"] == [[F0 + 1, F0 + 1], [F0 + 3, F0 + 3]]
+    assert stream["ignored"] == 1
+
+
 @pytest.mark.parametrize("then", ["SPM", None])
 def test_figures_of_what_waits_at_the_end_behind_packets_given_up_are_null(
     then: str | None,
