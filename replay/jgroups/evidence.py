@@ -96,15 +96,20 @@ class Uncaptured(NamedTuple):
 class Stamps:
     """The numbers of one member's own ACKs and SEND_FIRST_SEQNO."""
 
-    __slots__ = ("_last", "_last_mark", "first", "first_mark", "holes", "unlisted")
+    __slots__ = ("_below", "_last", "_last_mark", "first", "first_mark", "holes", "unlisted")
 
     def __init__(self) -> None:
         self.first: int | None = None
         self.first_mark: Mark | None = None
         self.holes: list[Uncaptured] = []
         self.unlisted = 0
-        self._last = 0
+        self._last = self._below = 0
         self._last_mark: Mark | None = None
+
+    def shown(self, hole: Uncaptured) -> bool:
+        """Do two frames say so? One number may have been damaged where no checksum tells: then no
+        higher ones follow it before those that seemed to be left out."""
+        return hole.stamps[1] <= self._below
 
     def saw(self, stamp: int, mark: Mark) -> None:
         """An own message with this number."""
@@ -122,6 +127,7 @@ class Stamps:
             )
         elif step > 1:
             self.unlisted += 1
+        self._below = self._last if step else self._below
         self._last += step
         self._last_mark = mark
 

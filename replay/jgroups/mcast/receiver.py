@@ -143,6 +143,7 @@ class ReceiverModel(JudgedStream):
         self._told: deque[int] = deque(maxlen=LAST_TOLD)  # by HIGHEST_SEQNO
         self._floor = None if based is None else low  # it begins no later; null: nothing tells yet
         self._spoken_at = based  # when this member said something of it last
+        self._exists_since = based  # when a view, a digest or that showed first that it is there
         self.own_level = low if known else 0
         self._level_at: Mark | None = None  # when it said so
         self._last_id: int | None = None  # the newest of the datagrams so far
@@ -150,6 +151,7 @@ class ReceiverModel(JudgedStream):
         self.ended: tuple[Mark, str] | None = None
         self.skipped = Note()  # by a merge digest
         self.waited = RangeSet()  # for the join or a view: it may have dropped them
+        self.untold = False  # a merge moved it, and nothing had told that it was there
         self.undelivered = False  # it lacked what had come, and nobody can tell to the end or not
         self._any_oob = False
         self._may_be_skipped = RangeSet()  # see ``_had``
@@ -311,7 +313,7 @@ class ReceiverModel(JudgedStream):
         nobody can tell whether it was for it.
         """
         if self._floor is None:
-            self._floor = level
+            self._floor, self._exists_since = level, mark
             self.beginning.begins(level)
         before, self._spoken_at = self._spoken_at, mark
         same = before is not None and mark.at_ns - before.at_ns <= self._merge_ns
@@ -337,6 +339,7 @@ class ReceiverModel(JudgedStream):
         if self.ended is None:
             if self.window.low >= low:
                 return
+            self.untold |= self._exists_since is None
             self._take_back(mark.at_ns)
             self._end_unasked(mark.at_ns, self.outside_window.ranges, over=False)
         for part in RangeSet(self.delivery.ranges).missing(self.window.low + 1, low + 1):
@@ -491,8 +494,11 @@ class ReceiverModel(JudgedStream):
             target.add(*part)
 
     def _asked_after(self, had: list[Range], came: Mark, mark: Mark) -> None:
-        """Asked for after it came, and what told of it came later: that was read, this not."""
-        if read_between(self._elapsed, came, mark):
+        """Asked for after it came, and what told of it came later: that was read, this not. What
+        came before the window is known to be there may have come from no member."""
+        since = self._exists_since
+        there = since is not None and since.frame <= came.frame
+        if there and read_between(self._elapsed, came, mark):
             for part in had:
                 for piece in self._in_order.within(*part):
                     self._asked_late.add(*piece)

@@ -66,7 +66,7 @@ def _received(
         )
     stream_rows.received(row, receiver, over=over)
     row["outside_window"] = receiver.outside_window.ranges.total()
-    if receiver.waited:
+    if receiver.waited or receiver.untold:
         row["delivered"] = None
         row["unknown"]["delivered"] = (
             "messages came about when it joined, or when their sender did, and nothing tells which "

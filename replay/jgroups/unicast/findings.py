@@ -84,8 +84,9 @@ class _UnicastFindings(ReceiverFindings, SenderFindings):
             stamps = RangeSet(hole.stamps for hole in holes)
             named = [f"{a}" if b - a == 1 else f"{a}-{b - 1}" for a, b in islice(stamps, MAX_NAMED)]
             more = len(stamps) - len(named)
+            shown = all(self.engine.stamps[member].shown(hole) for hole in holes)
             yield Finding(
-                "CP030", Certainty.PROVEN,
+                "CP030", Certainty.PROVEN if shown else Certainty.LIKELY,
                 "{count:ACK} or SEND_FIRST_SEQNO of {member_member} {count|is|are} not in this "
                 "capture: timestamp {named}.",
                 system=self.default_system, frame=holes[0].after.frame, at_ns=holes[0].after.at_ns,

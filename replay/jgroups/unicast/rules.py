@@ -163,7 +163,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC019", "resend-overdue",
         "The highest unacknowledged message was not resent within the guaranteed time.",
         "At the sender: acked < sent without change for more than two ticks of xmit_interval, with "
-        "20 % and 50 ms of tolerance, and no resend, though the member sends other messages.",
+        "20 % and 50 ms of tolerance, and no resend until the member sends something again.",
         "Look at the sending process: garbage collection, CPU.",
         "jgroups.md 4.3 \"tick\"; UNICAST3 document, \"guaranteed max time\""),
     info(

@@ -282,7 +282,7 @@ class SenderFindings(UnicastReporter):
             yield self.make(
                 stream, "UC019", Certainty.LIKELY,
                 "{sender_member} let two ticks pass {times:time} without resending its highest "
-                "unacknowledged message.",
+                "unacknowledged message, or was paused.",
                 mark=since, evidence=[(since, "the last change"), (seen, "still no resend")],
                 facts={"times": facts.late_resend_count},
                 default="xmit_interval_ms",

@@ -321,6 +321,21 @@ def test_a_view_that_is_not_newer_than_the_members_own_is_discarded_whoever_made
 
 
 @pytest.mark.rule("R19")
+@pytest.mark.parametrize(
+    ("begins", "delivered"),
+    [((JOINED,), [[1, 3], [8, 8]]), ((ack(0),), [[1, 3], [8, 8]]), ((), None)],
+)
+def test_what_came_before_a_merge_may_have_come_from_no_member(
+    begins: tuple[Event, ...], delivered: list[list[int]] | None
+) -> None:
+    """Where the member had not said, nor a view told, that it had a window by then."""
+    merge = view("ABC", 3, 1, by=C, digest={"A": (7, 7)}, merge=True)
+    told = heard("B", *begins, msg(1, 3), merge, msg(8))
+    assert told.delivered() == delivered
+    assert told.finding("MC021")["seqnos"] == [[4, 7]]
+
+
+@pytest.mark.rule("R19")
 def test_a_merge_digest_at_or_below_the_window_changes_nothing() -> None:
     merge = view("ABC", 3, 1, digest={"C": (2, 2)}, merge=True)
     told = heard("B", JOINED, msg(1, 2, by=C), merge, msg(3, by=C))

@@ -757,13 +757,18 @@ def test_a_request_that_crossed_the_message_is_spurious() -> None:
 
 @pytest.mark.rule("V3")
 @pytest.mark.parametrize(
-    ("pauses", "certainty"),
-    [((450, msg(5), 450), "proven"), ((msg(5), 900), "likely")],  # one may be a clock that was set
+    ("begins", "pauses", "certainty"),
+    [
+        ((JOINED, msg(1, 4)), (450, msg(5), 450), "proven"),
+        ((JOINED, msg(1, 4)), (msg(5), 900), "likely"),  # one may be a clock that was set
+        ((msg(1, 4),), (450, msg(5), 450), "likely"),  # no view let its sender in yet, maybe
+        ((msg(1), ack(1), msg(2, 4)), (450, msg(5), 450), "proven"),
+    ],
 )
 def test_messages_asked_for_a_tick_after_they_arrived_were_dropped_inside_the_receiver(
-    pauses: tuple[Step, ...], certainty: str
+    begins: tuple[Step, ...], pauses: tuple[Step, ...], certainty: str
 ) -> None:
-    told = heard("B", JOINED, msg(1, 4), *pauses, xmit_req(2), msg(2), 10, ack(5))
+    told = heard("B", *begins, *pauses, xmit_req(2), msg(2), 10, ack(5))
     assert told.told("dropped_inside", "delivered", "retransmissions") == {
         "dropped_inside": 1,
         "delivered": [[1, 5]],  # the copy made up for it

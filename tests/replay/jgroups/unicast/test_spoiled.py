@@ -126,7 +126,7 @@ def test_an_ack_that_falls_back_shows_a_lost_window_without_its_request_for_the_
     """The SEND_FIRST_SEQNO, timestamp 5, is not in the capture."""
     story: list[Step] = [
         data(1), data(2, 21), TICK, ack(21, 4), 2 * SECOND, data(21), data(2, first=True), TICK,
-        ack(2, 6), TICK, request(3, 20), TICK, request(3, 20),
+        ack(2, 6), TICK, request(3, 20), TICK, request(3, 20), data(2), TICK, ack(2, 7),
     ]  # fmt: skip
     told = heard(B, *story)
     found = dict(told.findings())
@@ -140,6 +140,22 @@ def test_cp030_numbers_that_follow_one_another_leave_nothing_out() -> None:
     assert "CP030" not in dict(whole.findings())
     exchanged = heard(B, data(1), TICK, ack(1, 4), data(2), TICK, ack(2, 6), ack(1, 5))
     assert "CP030" not in dict(exchanged.findings())
+
+
+@pytest.mark.parametrize(
+    ("stamps", "certainty", "named"),
+    [
+        ((1, 2, 5, 6), "proven", "3-4"),
+        ((1, 2, 5), "likely", "3-4"),  # nothing tells it from a damaged one
+        ((1, 2, 3, 107, 5, 6, 7), "likely", "4, 8-106"),  # 4 was damaged
+    ],
+)
+def test_cp030_one_number_alone_may_have_been_damaged(
+    stamps: tuple[int, ...], certainty: str, named: str
+) -> None:
+    told = heard(B, *[step for n, s in enumerate(stamps, 1) for step in (data(n), TICK, ack(n, s))])
+    assert dict(told.findings())["CP030"] == certainty
+    assert told.finding("CP030")["facts"]["named"] == named
 
 
 @pytest.mark.parametrize(
