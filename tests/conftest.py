@@ -33,14 +33,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True, scope="session")
 def every_report_is_what_its_types_say() -> Iterator[None]:
-    """Whatever report a test makes: a missing key, or one of no type, fails it."""
+    """Whatever report a test makes: a missing key, one of no type, or two parts that contradict
+    each other fail it."""
     from seqaudit.pipeline import audit
     from seqaudit.pipeline.report.build import build
+    from tests.report_sense import contradictions
     from tests.report_types import problems
 
     def checked(*given: Any) -> Any:
         report = build(*given)
         assert problems(report) == []
+        assert contradictions(report) == []
         return report
 
     with pytest.MonkeyPatch.context() as patched:

@@ -43,6 +43,7 @@ from seqaudit.replay.contract.report_rows import (
     BothEndsRow,
     ConnectionRow,
     ConversationPlace,
+    CountedGaps,
     GapRow,
     ParameterFigures,
     ParameterRow,
@@ -170,6 +171,7 @@ class _Sections:
         networks = [capture.network for capture in settings.captures]
         self._together = Comparisons(present, self.wall, networks)
         self._noted = _ComparedStreams(rows, self._together)
+        self._gaps = rows.numbers(rows_of.GAP)
         self.losses = Losses(vantages)
         self._borders = Borders(
             [ends for _, ends in self._accounts.extents],
@@ -195,6 +197,7 @@ class _Sections:
                         self.called,
                         others.get((row["capture"], row["stream"] or ""), {}),
                         ends[row["capture"]][1],
+                        self._gaps[row["capture"], row["system"], row["stream"] or ""],
                     ),
                     row["capture"],
                 ),
@@ -390,10 +393,13 @@ def _stream(
     called: Names,
     others: Mapping[str, object],
     end_ns: int | None,
+    gaps: int,
 ) -> StreamRow:
+    """A stream of a capture that ended then, and that has so many rows of gaps."""
     own = row["detail"]
     place = _named(row, own["sender"], own["receiver"], called)
-    return cast(StreamRow, {**settled(own, end_ns), **place, **others})
+    counted: CountedGaps = {"gaps": gaps + own.get("unlisted_gaps", 0)}
+    return cast(StreamRow, {**settled(own, end_ns), **place, **counted, **others})
 
 
 def _connection(

@@ -10,7 +10,7 @@ The JSON schema is made from these types (``pipeline.report.schema``).
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
 
 from seqaudit.replay.contract.capture_rows import CaptureRow, FramesBy
 from seqaudit.replay.contract.finding import Failure
@@ -100,15 +100,15 @@ class StreamFigures(TypedDict):
     last_frame: Annotated[int | None, "null: no frame of it was captured"]
     messages: Annotated[int, "distinct seqnos captured"]
     arrivals: Annotated[int, "all of them, copies included"]
-    copies: Annotated[int, "arrivals - messages"]
-    gaps: int
+    copies: Annotated[int, "arrivals of messages that had arrived before"]
+    unlisted_gaps: NotRequired[Annotated[int, "further gaps, not listed"]]
     lost: Annotated[int | None, "recovered + unrecovered"]
     recovered: int | None
     unrecovered: int | None
 
 
 class StreamPlace(ConversationPlace):
-    """What the report adds to every stream."""
+    """What the report adds to every stream and connection."""
 
     id: str
     sender_name: str | None
@@ -124,6 +124,16 @@ NetworkDuplicates = Annotated[int, "same IP id and bytes again"]
 Bytes = Annotated[int, "of payload"]
 ByKind = Annotated[dict[str, int], "arrivals by wire kind"]
 Unknown = Annotated[dict[str, str], "figures that cannot be told, and why"]
+
+#: Why a figure is null at a sender's interface, or on the way.
+NOT_VISIBLE: Final = "not visible at this point of capture"
+
+
+def receipt_unknown(why: str) -> dict[str, str]:
+    """Why nothing is said of what a stream's receiver delivered and lost: ``Unknown``."""
+    return dict.fromkeys(("delivered", "lost", "recovered", "unrecovered"), why)
+
+
 Delivered = Annotated[list[list[int]] | None, "ranges in the order of delivery"]
 Listed = Annotated[Ranges | None, "ranges of those, the first 10,000"]
 OpenUntil = Annotated[
@@ -139,7 +149,13 @@ class JitterRow(TypedDict):
     max: int | None
 
 
-class StreamRow(StreamFigures, StreamPlace):
+class CountedGaps(TypedDict):
+    """What the report counts of every stream."""
+
+    gaps: Annotated[int, "its rows of gaps, and those not listed"]
+
+
+class StreamRow(StreamFigures, StreamPlace, CountedGaps):
     """A stream as readers of all systems see it: what is of one system only is in its own type."""
 
     kind: NotRequired[str]

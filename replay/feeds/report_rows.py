@@ -36,7 +36,6 @@ class FeedStreamRow(StreamFigures):
     last_ns: Time
     network_duplicates: NetworkDuplicates
     bytes: Bytes
-    unlisted_gaps: Annotated[int, "further gaps, not listed"]
     reordered: int
     recovered_or_late: int
     unrecovered_seqnos: Ranges

@@ -68,7 +68,6 @@ class JGroupsStreamRow(StreamFigures):
     no_longer_asked_for: Annotated[int, "asked for and no more: they came or were given up"]
     sent_before: Annotated[int, "missing, and sent before the capture began"]
     repairs_not_captured: Annotated[int, "recovered, by copies that are not in the capture"]
-    unlisted_gaps: NotRequired[Annotated[int, "further gaps, not listed"]]
     dropped_inside: NotRequired[Annotated[int | None, "arrived, and lost inside the receiver"]]
     outside_window: NotRequired[Annotated[int, "arrived above the highest that the window takes"]]
     outside_membership: Annotated[int, "before the join, after the end, or from a non-member"]

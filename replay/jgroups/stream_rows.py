@@ -31,7 +31,6 @@ NO_CAPACITY: Final = (
     "the capacity is not given, and the sender did not run into the same number of unacknowledged "
     "messages twice"
 )
-_NOT_HERE: Final = "not visible at this point of capture"
 _MAY_HAVE_COME: Final = (
     "messages that this capture does not hold were not asked for either: the member may have had "
     "them (CP007)"
@@ -72,7 +71,6 @@ def counted(stream: NumberedStream, role: End, cluster: str) -> JGroupsStreamRow
         "requested_seqnos": {"sent": None, "arrived": None},
         "acks": {"sent": None, "arrived": None},
         "syncs": None,
-        "gaps": 0,
         "reordered": 0,
         "recovered": None,
         "recovered_or_late": None,
@@ -114,7 +112,6 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool) -> None
         "start_known": window.start_known,
         "delivered": inclusive(window.delivery.ranges),
         "delivered_unlisted": window.delivery.unlisted,
-        "gaps": window.gap_count,
         "reordered": window.counts[Outcome.REORDERED],
         "recovered": window.counts[Outcome.RECOVERED] + window.counts[Outcome.REPAIRED],
         "repairs_not_captured": window.counts[Outcome.REPAIRED],
@@ -177,18 +174,13 @@ def nothing_received(row: JGroupsStreamRow) -> None:
 
 def passed(row: JGroupsStreamRow, passing: PassingModel) -> None:
     """What is known where no window is replayed."""
-    row["gaps"] = passing.gap_count
+    row["unlisted_gaps"] = passing.unlisted_gaps
     row["reordered"] = passing.counts[Outcome.REORDERED]
     row["retransmissions"] = {
         "useful": None,
         "needless": passing.needless_count,
         "undecidable": passing.undecidable,
     }
-
-
-def receipt_unknown() -> dict[str, str]:
-    """Why nothing is said of what receivers delivered and lost."""
-    return dict.fromkeys(("delivered", "lost", "recovered", "unrecovered"), _NOT_HERE)
 
 
 def capacity(model: SenderModel | None, parameters: EngineParameters) -> CapacityRow | None:

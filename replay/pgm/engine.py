@@ -13,7 +13,7 @@ from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.engine import Row
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
-from seqaudit.replay.contract.report_rows import Side, directed
+from seqaudit.replay.contract.report_rows import NOT_VISIBLE, Side, directed
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.pgm.both_ends import TsiEnds
 from seqaudit.replay.pgm.parameters import PARAMETERS
@@ -327,7 +327,7 @@ def summary(engine: PgmEngine) -> PgmStreamRow:
     """The stream of a TSI in the report."""
     receiving = engine.receiving and not engine.parity
     lost_for_good = sum(engine.fates[fate] for fate in GIVEN_UP)
-    hidden = PARITY if engine.parity else "not visible at this point of capture"
+    hidden = PARITY if engine.parity else NOT_VISIBLE
     unknown = {} if receiving else dict.fromkeys(("lost", "recovered", "unrecovered"), hidden)
     if receiving and any(engine.fates[fate] for fate in UNTOLD):
         unknown |= dict.fromkeys(("lost", "unrecovered"), NOT_TOLD)
@@ -360,7 +360,7 @@ def summary(engine: PgmEngine) -> PgmStreamRow:
         "bytes": engine.bytes,
         "by_wire_kind": dict(sorted(engine.packets.items())),
         "by_source": {k: dict(sorted(v.items())) for k, v in sorted(engine.by_source.items())},
-        "gaps": sum(engine.fates.values()) + len(engine.window.holes),
+        "unlisted_gaps": engine.unlisted,
         "reordered": engine.fates[Fate.LATE],
         "recovered": told("recovered", engine.fates[Fate.REPAIRED]),
         "unrecovered": told("unrecovered", lost_for_good),

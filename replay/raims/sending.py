@@ -104,11 +104,11 @@ class Sending:
         stream = self.streams.get((message.source, message.subject))
         if stream is None or not base_of(message.seqno) or key(message.seqno) not in stream.seen:
             return False
-        stream.copies += event.count
         if base_of(message.seqno) == 1:
             stream.begins_again(message, event.first_mark())
-        if link_of(event) != stream.link:
-            stream.arrivals += event.count  # sent on another link; RDATA counts as PGM's
+        if link_of(event) != stream.link:  # sent on another link; RDATA counts as PGM's
+            stream.copies += event.count
+            stream.arrivals += event.count
         return True
 
     def _started(self, observer: Observer, start_ns: int, event: Event) -> None:

@@ -3,8 +3,8 @@
 from itertools import pairwise
 from typing import Final
 
+from seqaudit.replay.contract.report_rows import NOT_VISIBLE, receipt_unknown
 from seqaudit.replay.contract.reporter import MAX_RANGES
-from seqaudit.replay.raims import gaps
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.report_rows import RaimsStreamRow
 from seqaudit.replay.raims.reporting import NO_OBSERVER, RaimsReporter
@@ -25,12 +25,14 @@ def summary(
     remembered, forgotten_ns = _remembered(report, stream)
     delivered = [[a, max(a, b - 1)] for a, b in stream.delivered[:MAX_RANGES]]
     unknown: dict[str, str] = {}
-    if observer is not None and not receiving:
-        unknown = dict.fromkeys(("delivered", "lost"), NO_OBSERVER)
+    if observer is None:
+        unknown = receipt_unknown(NOT_VISIBLE)
+    elif not receiving:
+        unknown = receipt_unknown(NO_OBSERVER)
     counted = receiving
     if observer is not None and receiving and (why := report.doubt(stream, observer)):
         counted = False
-        unknown = dict.fromkeys(("delivered", "lost", "recovered", "unrecovered"), why)
+        unknown = receipt_unknown(why)
     elif counted and any(loss.known_by == BY_NOTICE for loss in truth.losses):
         unknown = {"delivered": _HAD}
     lower, upper = bounds(stream)
@@ -52,6 +54,7 @@ def summary(
         "messages": stream.seen.total() + stream.zero,
         "arrivals": stream.arrivals,
         "copies": stream.copies,
+        "unlisted_gaps": truth.unlisted,
         "network_duplicates": stream.network_duplicates,
         "bytes": stream.bytes,
         "zero_seqnos": stream.zero,
@@ -74,7 +77,6 @@ def summary(
             s: inclusive(list(r)[:MAX_RANGES]) for s, r in sorted(stream.came.items())
         },
         "lost_by_subject": _lost_by_subject(stream),
-        "gaps": gaps.count(stream),
         "reordered": 0,
         "recovered": 0 if counted else None,
         "unrecovered": lower if counted else None,

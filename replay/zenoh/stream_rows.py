@@ -3,7 +3,12 @@
 from bisect import bisect_right
 from typing import Final
 
-from seqaudit.replay.contract.report_rows import Directions, Role, Side
+from seqaudit.replay.contract.report_rows import (
+    Directions,
+    Role,
+    Side,
+    receipt_unknown,
+)
 from seqaudit.replay.contract.reporter import listed
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.story import placed
@@ -68,7 +73,7 @@ def summary(report: ZenohReporter, source: Source, subscriber: Subscriber | None
     if subscriber is None:
         nobody = UNMATCHED if engine.link.multicast and source.live else REFUSED
         undeclared = engine.audience.undeclared(source)
-        row["unknown"]["delivered"] = UNDECLARED if undeclared else nobody
+        row["unknown"] |= receipt_unknown(UNDECLARED) if undeclared else {"delivered": nobody}
         return row
     quiet = subscriber.quiet_control(mine)
     row["control"] |= {
@@ -157,7 +162,6 @@ def _that_passed(
         "cache_depth_seen": source.depth,
         "delivered": None,
         "misses": None,
-        "gaps": 0,
         "reordered": 0,
         "recovered": None,
         "unrecovered": None,
@@ -200,7 +204,6 @@ def _outcomes(source: Source, subscriber: Subscriber) -> Row:
     """What became of what was missing."""
     counts = subscriber.counts
     return {
-        "gaps": subscriber.gap_count,
         "reordered": counts[Outcome.REORDERED],
         "recovered": counts[Outcome.RECOVERED],
         "unrecovered": counts[Outcome.UNRECOVERED],
@@ -366,8 +369,7 @@ def unnumbered(
         "lost": None,
         "recovered": None,
         "unrecovered": None,
-        "gaps": 0,
-        "unknown": dict.fromkeys(("delivered", "lost", "recovered", "unrecovered"), why),
+        "unknown": receipt_unknown(why),
     }
 
 
@@ -406,7 +408,7 @@ def hop(
         "copies": counter.repeated,
         "network_duplicates": counter.network_duplicates,
         "delivered": None,
-        "gaps": len(counter.gaps) + counter.unlisted_gaps,
+        "unlisted_gaps": counter.unlisted_gaps,
         "missing": counter.lost.total(),
         "missing_seqnos": inclusive(listed(counter.lost)),
         "discarded": counter.discarded.count,

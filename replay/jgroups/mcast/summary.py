@@ -1,6 +1,6 @@
 """The rows that describe multicast streams: summaries and gaps (replay/README.md 5)."""
 
-from seqaudit.replay.contract.report_rows import directed
+from seqaudit.replay.contract.report_rows import NOT_VISIBLE, directed, receipt_unknown
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.mcast.engine import McastEngine
@@ -43,8 +43,10 @@ def stream_row(engine: McastEngine, stream: McastStream, *, over: bool) -> Mcast
         _received(row, interval, receiver, engine.vantage, over=over)
     elif role == stream_rows.RECEIVER:
         stream_rows.nothing_received(row)
-    elif stream.passing is not None:
-        _passed(row, stream.passing)
+    else:
+        row["unknown"] = receipt_unknown(NOT_VISIBLE)
+        if stream.passing is not None:
+            _passed(row, stream.passing)
     if stream.sender_model is not None:
         _window(row, stream.sender_model)
     return row
@@ -85,7 +87,6 @@ def _passed(row: McastStreamRow, passing: PassingModel) -> None:
     stream_rows.passed(row, passing)
     row["network_duplicates"] = passing.network_duplicates
     row["not_captured"] = passing.counts[Outcome.UNCAPTURED]
-    row["unknown"] = stream_rows.receipt_unknown()
 
 
 def _window(row: McastStreamRow, model: SenderModel) -> None:

@@ -4,7 +4,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from seqaudit.replay.contract.parameters import EngineParameters
-from seqaudit.replay.contract.report_rows import StateRow, directed
+from seqaudit.replay.contract.report_rows import (
+    NOT_VISIBLE,
+    StateRow,
+    directed,
+    receipt_unknown,
+)
 from seqaudit.replay.contract.results import ConnectionDetail
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.jgroups import stream_rows
@@ -86,7 +91,7 @@ def _received(
 
 
 def _passed(row: UnicastStreamRow, stream: Stream) -> None:
-    row["unknown"] = stream_rows.receipt_unknown()
+    row["unknown"] = receipt_unknown(NOT_VISIBLE)
     if stream.passing is not None:
         stream_rows.passed(row, stream.passing)
 
