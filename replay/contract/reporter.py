@@ -286,13 +286,13 @@ def listed(ranges: RangeSet) -> list[Range]:
 
 def span(gap: Gap) -> str:
     """A gap's seqnos in a text."""
-    return _inclusive((gap.first, gap.stop))
+    return spelled((gap.first, gap.stop))
 
 
 def _shown(outcome: Outcome, part: Part) -> str:
     """What the last frame of a part shows: of these seqnos, as others of the gap may end
     otherwise."""
-    named = [_inclusive(r) for r in islice(part.ranges, MAX_NAMED)]
+    named = [spelled(r) for r in islice(part.ranges, MAX_NAMED)]
     rest = len(part.ranges) - len(named)
     seqnos = ", ".join(named) + (f" and {rest} more ranges" if rest > 0 else "")
     if outcome in (Outcome.UNCAPTURED, Outcome.REPAIRED):
@@ -305,6 +305,7 @@ def are(seqnos: str) -> str:
     return f"{seqnos} {'is' if seqnos.isdecimal() else 'are'}"
 
 
-def _inclusive(part: Range) -> str:
+def spelled(part: Range) -> str:
+    """``5``, ``5-9``."""
     first, last = part[0], part[1] - 1
     return f"{first}" if first == last else f"{first}-{last}"

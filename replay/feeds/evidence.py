@@ -1,13 +1,14 @@
 """What the findings of a feed show: frames, and what is missing there."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
-from seqaudit.replay.contract.reporter import are
+from seqaudit.replay.contract.reporter import are, span, spelled
 from seqaudit.replay.feeds.holes import FeedHole
 from seqaudit.replay.feeds.stream import FeedStream
 from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome
-from seqaudit.replay.sequence.ranges import RangeSet, inclusive
+from seqaudit.replay.sequence.ranges import RangeSet
 
 #: RFC 3550 A.1: so many numbers at once are no ordinary loss in a space of 16 bits, and so large a
 #: part of them in a smaller one.
@@ -17,9 +18,7 @@ _SMALL: Final = 1 << 16
 
 def hole_shown(hole: FeedHole) -> tuple[Mark, str]:
     """When a hole showed, and what was missing."""
-    last = hole.stop - 1
-    span = f"{hole.first}" if hole.first == last else f"{hole.first}-{last}"
-    return hole.revealed(), f"shows that {are(span)} missing"
+    return hole.revealed(), f"shows that {are(spelled((hole.first, hole.stop)))} missing"
 
 
 def holes_of(holes: Iterable[FeedHole]) -> RangeSet:
@@ -41,9 +40,8 @@ def gaps_ended(gaps: Iterable[Gap], outcome: Outcome) -> Iterator[tuple[Mark, st
     for gap in gaps:
         part = gap.parts.get(outcome)
         if part is not None and part.last is not None:
-            span = f"{gap.first}" if gap.first == gap.stop - 1 else f"{gap.first}-{gap.stop - 1}"
-            yield gap.revealed, f"{gap.revealed_by} shows that {are(span)} missing"
-            yield part.last, f"a repair in {span}"
+            yield gap.revealed, f"{gap.revealed_by} shows that {are(span(gap))} missing"
+            yield part.last, f"a repair in {span(gap)}"
 
 
 def lost_of_line(line: FeedStream) -> Iterator[tuple[Mark, str]]:
@@ -51,9 +49,8 @@ def lost_of_line(line: FeedStream) -> Iterator[tuple[Mark, str]]:
     for _, gap in sorted(line.gaps.items()):
         part = gap.parts.get(Outcome.OTHER_LINE)
         if part is not None:
-            first, last = part.ranges.first(), part.ranges.stop() - 1
-            span = f"{first}" if first == last else f"{first}-{last}"
-            yield gap.revealed, f"{gap.revealed_by} shows that {are(span)} missing on this line"
+            lost = spelled((part.ranges.first(), part.ranges.stop()))
+            yield gap.revealed, f"{gap.revealed_by} shows that {are(lost)} missing on this line"
 
 
 def gaps_missing(gaps: Iterable[Gap], open_: RangeSet) -> Iterator[tuple[Mark, str]]:
@@ -61,10 +58,8 @@ def gaps_missing(gaps: Iterable[Gap], open_: RangeSet) -> Iterator[tuple[Mark, s
     for gap in gaps:
         part = gap.parts.get(Outcome.UNRECOVERED)
         if part is not None and any(open_.missing(a, b) for a, b in part.ranges):
-            span = ", ".join(
-                f"{a}" if a == b else f"{a}-{b}" for a, b in inclusive(part.ranges)[:3]
-            )
-            yield gap.revealed, f"{gap.revealed_by} shows that {are(span)} missing"
+            lost = ", ".join(map(spelled, islice(part.ranges, 3)))
+            yield gap.revealed, f"{gap.revealed_by} shows that {are(lost)} missing"
 
 
 def is_uncertain(stream: FeedStream, gap: Gap) -> bool:

@@ -20,6 +20,7 @@ from seqaudit.replay.feeds.evidence import (
     lost_of_line,
     open_until_ns,
 )
+from seqaudit.replay.feeds.holes import FeedHole
 from seqaudit.replay.feeds.lines import LINES, LinePair
 from seqaudit.replay.feeds.notes import Noted, Outage, Pause
 from seqaudit.replay.feeds.numbering import BY
@@ -248,31 +249,19 @@ class FeedReporter(Reporter[Subject]):
             slowest=slowest(stream.recovery.percentiles()["max"]),
             evidence=gaps_ended(stream.gaps.values(), Outcome.RECOVERED),
         )  # fmt: skip
-        lost = stream.counts[Outcome.UNRECOVERED] - stream.open_count
         open_ = holes_of(stream.open_at_end)
-        ranges = [
-            part for a, b in stream.unrecovered for part in open_.missing(a, b)
-        ]  # fmt: skip
-        missing = list(gaps_missing(stream.gaps.values(), open_))
-        if lost:
-            yield self._never_came(about, lost, ranges, missing)
-        if stream.open_at_end:
-            holes = stream.open_at_end
-            until = open_until_ns(holes, stream.settings.late_ns) or 0
-            evidence = [hole_shown(hole) for hole in holes]
-            yield self.make(
-                about, "FD017", Certainty.UNDECIDABLE,
-                "{count:message} of {sender_member} {count|was|were} still missing when the "
-                "capture ended, less than {late_ms} ms after that showed.",
-                seqnos=list(open_)[:MAX_SEQNOS], mark=holes[0].revealed(),
-                evidence=evidence[:MAX_EVIDENCE], default="late_ms",
-                facts={"count": stream.open_count,
-                       "late_ms": stream.settings.late_ns // 1_000_000},
-                holds={"end_before_ns": until},
-            )  # fmt: skip
-            yield self._never_came(
-                about, stream.open_count, list(open_), evidence, {"end_from_ns": until}
-            )
+        yield from self._never_came(
+            about, "FD002",
+            "{count:message} of {sender_member} {count|is|are} not among what TCP brought: left "
+            "out by the sender, or in bytes that were not captured."
+            if self.engine.in_order
+            else "{count:message} of {sender_member} did not come to this place: lost, or not "
+            "captured.",
+            stream.counts[Outcome.UNRECOVERED] - stream.open_count,
+            [part for a, b in stream.unrecovered for part in open_.missing(a, b)],
+            list(gaps_missing(stream.gaps.values(), open_)),
+            stream.open_at_end, stream.open_count,
+        )  # fmt: skip
         large = [gap for _, gap in sorted(stream.gaps.items()) if is_uncertain(stream, gap)]
         if large:
             yield self.make(
@@ -287,27 +276,27 @@ class FeedReporter(Reporter[Subject]):
             )  # fmt: skip
 
     def _never_came(
-        self,
-        about: _FeedSubject,
-        count: int,
-        ranges: list[Range],
-        evidence: list[tuple[Mark, str]],
-        holds: dict[str, int] | None = None,
-    ) -> Finding:
-        text = (
-            "{count:message} of {sender_member} {count|is|are} not among what TCP brought: left "
-            "out by the sender, or in bytes that were not captured."
-            if self.engine.in_order
-            else "{count:message} of {sender_member} did not come to this place: lost, or not "
-            "captured."
-        )
-        return self.make(
-            about, "FD002", FROM_ONE_PLACE, text,
-            seqnos=ranges[:MAX_SEQNOS],
-            mark=evidence[0][0] if evidence else None,
-            evidence=evidence[:MAX_EVIDENCE],
-            facts={"count": count}, holds=holds,
-        )  # fmt: skip
+        self, about: Subject, rule: str, text: str, lost: int, ranges: list[Range],
+        evidence: list[tuple[Mark, str]], young: list[FeedHole], open_: int, where: str = "",
+    ) -> Iterator[Finding]:  # fmt: skip
+        """What is lost, and what is open where the capture ends, or lost where it goes on."""
+        until = open_until_ns(young, self.engine.settings.late_ns) or 0
+        late_ms = self.engine.settings.late_ns // 1_000_000
+        of_young = list(holes_of(young)), [hole_shown(hole) for hole in young[:MAX_EVIDENCE]]
+        for told, sure, says, count, seqnos, shown, facts, holds in (
+            (rule, FROM_ONE_PLACE, text, lost, ranges, evidence, {}, None),
+            ("FD017", Certainty.UNDECIDABLE, "{count:message} of {sender_member} {count|was|were} "
+             "still missing" + where + " when the capture ended, less than {late_ms} ms after that "
+             "showed.", open_, *of_young, {"late_ms": late_ms}, {"end_before_ns": until}),
+            (rule, FROM_ONE_PLACE, text, open_, *of_young, {}, {"end_from_ns": until}),
+        ):  # fmt: skip
+            if count:
+                yield self.make(
+                    about, told, sure, says, seqnos=seqnos[:MAX_SEQNOS],
+                    mark=shown[0][0] if shown else None, evidence=shown[:MAX_EVIDENCE],
+                    default="late_ms" if facts else None, facts={"count": count} | facts,
+                    holds=holds,
+                )  # fmt: skip
 
     def _order(self, stream: FeedStream, about: _FeedSubject) -> Iterator[Finding]:
         late = stream.late.percentiles()
@@ -458,29 +447,12 @@ class FeedReporter(Reporter[Subject]):
             "repaired{slowest}.", "a repair fills a gap",
             slowest=slowest(pair.recovery.percentiles()["max"]),
         )  # fmt: skip
-        lost = "{count:message} of {sender_member} came neither on line A nor on line B."
-        if pair.lost:
-            yield self.make(
-                about, "FD022", FROM_ONE_PLACE, lost,
-                seqnos=list(pair.lost_ranges)[:MAX_SEQNOS],
-                mark=pair.lost_holes[0].revealed() if pair.lost_holes else None,
-                evidence=[hole_shown(hole) for hole in pair.lost_holes[:MAX_EVIDENCE]],
-                facts={"count": pair.lost},
-            )  # fmt: skip
-        if pair.young:
-            until = open_until_ns(pair.young, self.engine.settings.late_ns) or 0
-            ranges = [(hole.first, hole.stop) for hole in pair.young][:MAX_SEQNOS]
-            evidence = [hole_shown(hole) for hole in pair.young[:MAX_EVIDENCE]]
-            for rule, sure, text, holds in (
-                ("FD017", Certainty.UNDECIDABLE, "{count:message} of {sender_member} "
-                 "{count|was|were} still missing on both lines when the capture ended.",
-                 {"end_before_ns": until}),
-                ("FD022", FROM_ONE_PLACE, lost, {"end_from_ns": until}),
-            ):  # fmt: skip
-                yield self.make(
-                    about, rule, sure, text, seqnos=ranges, mark=pair.young[0].revealed(),
-                    evidence=evidence, facts={"count": pair.young_count}, holds=holds,
-                )  # fmt: skip
+        yield from self._never_came(
+            about, "FD022", "{count:message} of {sender_member} came neither on line A nor on line "
+            "B.", pair.lost, list(pair.lost_ranges),
+            [hole_shown(hole) for hole in pair.lost_holes[:MAX_EVIDENCE]], pair.young,
+            pair.young_count, " on both lines",
+        )  # fmt: skip
         for line, other in zip(LINES, reversed(LINES), strict=True):
             own = pair.lost_only[line]
             if own.count:

@@ -238,7 +238,8 @@ def _foreign(rng: random.Random, records: list[Record], setting: Setting) -> Non
 def _tunnel(rng: random.Random, records: list[Record], setting: Setting) -> None:
     at = _picked(rng, records)
     record = records[at]
-    if setting.link(record) == 1 and record.data[12:14] == b"\x08\x00":
+    fits = len(record.data) < 60_000  # a card may hand on more than a datagram holds
+    if fits and setting.link(record) == 1 and record.data[12:14] == b"\x08\x00":
         depth = rng.choice((1, 2, 20))
         data = record.data[:14] + in_udp_tunnel(record.data[14:], depth)
         records[at] = _swap_data(record, data)
