@@ -205,13 +205,14 @@ class Reader:
     def _prepare(self, source: ByteSource) -> None:
         piece = self.piece
         size = piece.size_bytes if source.seekable else -1
-        chunk = self.chunk_bytes
-        if size >= 0:
+        chunk, room = self.chunk_bytes, self.room
+        if size >= 0:  # memory that is not needed would be cleared all the same, by large pages
             chunk = min(chunk, max(4096, size))
+            room = min(room, size // walkers.RECORD_HEADER_LEAST + 1)
         self._window = FileWindow(
             source, compile_it=self.compile_it, chunk_bytes=chunk, size_bytes=size
         )
-        self._columns = np.empty((9, apart(self.room)), np.int64)[:, : self.room]
+        self._columns = np.empty((9, apart(room)), np.int64)[:, :room]
         columns: list[Any] = list(self._columns)
         self._outputs = columns if self.compile_it else [memoryview(c) for c in columns]
         state: pcapng.State | None = None
@@ -286,9 +287,8 @@ class Reader:
             base = window.base
             section = walker.section
             begun = position - base
-            count, at, why = walker.walk(
-                window, begun, stop - base, frame, self.room, self._outputs
-            )
+            room = self._columns.shape[1]
+            count, at, why = walker.walk(window, begun, stop - base, frame, room, self._outputs)
             position = base + at
             self._position = position
             if why == k.COMMENT:
