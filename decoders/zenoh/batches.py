@@ -40,6 +40,7 @@ from seqaudit.decoders.zenoh import kernels as wire
 from seqaudit.decoders.zenoh import messages
 
 SYSTEM: Final = "zenoh"
+_MULTICAST: Final = int(Flag.MULTICAST)
 PORT: Final = 7447  # of routers; peers choose theirs (zenoh.md 2.1)
 SCOUTING_PORT: Final = 7446
 
@@ -320,18 +321,25 @@ class BatchDecoder:
     def _rows(
         self, batches: Batches, rows: Int64s, data: Buffer, table: Int64s
     ) -> Iterator[pa.RecordBatch]:
+        ends = _Ends(batches)
         events = [
-            event for row in table.tolist() for event in self._events(batches, rows, data, row)
+            event
+            for row in table.tolist()
+            for event in self._events(batches, rows, data, row, ends[int(rows[row[wire.FIRST]])])
         ]
         if events:
             yield pa.RecordBatch.from_pylist(events, schema=EVENTS)
 
     def _events(
-        self, batches: Batches, rows: Int64s, data: Buffer, row: list[int]
+        self,
+        batches: Batches,
+        rows: Int64s,
+        data: Buffer,
+        row: list[int],
+        ends: tuple[str, str, str],
     ) -> Iterator[ByName]:
         kind, doubt = row[wire.KIND], row[wire.DOUBT]
-        place = int(rows[row[wire.FIRST]])
-        sender, receiver, conversation = _ends(batches, place)
+        sender, receiver, conversation = ends
         if kind == wire.FRAGMENT:
             word, detail = "Fragment", self._fragment(data, row, (sender, receiver, row[wire.CODE]))
         else:
@@ -536,13 +544,25 @@ def endpoint(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
+class _Ends(dict[int, tuple[str, str, str]]):
+    """``_ends`` of batches by place: of one with several rows they are told once."""
+
+    def __init__(self, batches: Batches) -> None:
+        super().__init__()
+        self._batches = batches
+
+    def __missing__(self, place: int) -> tuple[str, str, str]:
+        found = self[place] = _ends(self._batches, place)
+        return found
+
+
 def _ends(batches: Batches, place: int) -> tuple[str, str, str]:
     """Sender, receiver and conversation of a batch: the pair of endpoints, or the group."""
     sender = endpoint(batches.hosts[int(batches.source[place])], int(batches.source_port[place]))
     receiver = endpoint(
         batches.hosts[int(batches.destination[place])], int(batches.destination_port[place])
     )
-    if int(batches.flags[place]) & Flag.MULTICAST:
+    if int(batches.flags[place]) & _MULTICAST:
         return sender, receiver, f"{SYSTEM}|{batches.transport}|{receiver}"
     pair = "|".join(sorted((sender, receiver)))
     return sender, receiver, f"{SYSTEM}|{batches.transport}|{pair}"
