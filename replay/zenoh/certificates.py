@@ -44,7 +44,7 @@ def recovered(
             continue
         if query.sort not in (Sort.RECOVERY, Sort.HEARTBEAT):
             continue
-        if not _nothing_live_between(source, query.asked.frame, query.ended.frame):
+        if not nothing_live_between(source, query.asked.frame, query.ended.frame):
             continue
         if not in_order and not _not_overtaken(query):
             continue
@@ -75,7 +75,7 @@ def _alone(query: Query, queries: Iterable[Query]) -> bool:
     )
 
 
-def _nothing_live_between(source: Source, begin: int, end: int) -> bool:
+def nothing_live_between(source: Source, begin: int, end: int) -> bool:
     """The counter of the live samples has no hole from one job frame to another."""
     if source.hop is None or source.mixed:
         return False
@@ -111,7 +111,7 @@ def missed(source: Source, misses: Iterable[Miss], queries: Iterable[Query]) -> 
             continue
         if answered_whole(query) is None or not _alone(query, every):
             continue
-        if not _nothing_live_between(source, query.asked.frame, query.ended.frame):
+        if not nothing_live_between(source, query.asked.frame, query.ended.frame):
             continue
         stop = miss.stop if (miss.first, miss.stop) in jumps else miss.first + 1
         found.add(miss.first, stop)

@@ -52,7 +52,7 @@ def findings(
         yield from _missed_by_some(report, stream, source, subscriber)
         yield from _tail(report, stream, source, subscriber)
     if at_receiver:
-        yield from _not_captured(report, stream, subscriber, gaps, mine, certain=certain)
+        yield from _not_captured(report, stream, source, subscriber, gaps, mine, certain=certain)
     still_open = [gap for gap in gaps if Outcome.GONE in gap.parts]
     if still_open:
         yield report.gap_finding(
@@ -100,13 +100,17 @@ def _recovered(
 def _not_captured(
     report: ZenohReporter,
     stream: ZenohSubject,
+    source: Source,
     subscriber: Subscriber,
     gaps: list[Gap],
     mine: list[Query],
     *,
     certain: bool,
 ) -> Iterator[Finding]:
-    """What the subscriber had, or may have had, and the capture does not hold."""
+    """What the subscriber had, or may have had, and the capture does not hold.
+
+    Where no frame is missing it had them by another session: their source began again.
+    """
     passed = {
         gap.first: hole
         for gap in gaps
@@ -114,7 +118,12 @@ def _not_captured(
         and (hole := certificates.not_asked_for(gap, mine, subscriber.asks_from)) is not None
         and certificates.had(hole)
     }
-    found = [*subscriber.had, *passed.values()]
+    found = [
+        hole
+        for hole in (*subscriber.had, *passed.values())
+        if hole.since is None
+        or not certificates.nothing_live_between(source, hole.since.frame, hole.query.asked.frame)
+    ]
     for sure in (True, False):
         holes = [hole for hole in found if (certain and certificates.had(hole)) is sure]
         if holes:

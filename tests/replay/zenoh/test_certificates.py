@@ -602,3 +602,10 @@ def test_a_session_that_begins_has_ended_the_queries_of_the_one_before() -> None
     assert (row["delivered"], [miss["seqnos"] for miss in row["misses"]]) == (
         [[0, 0], [2, 5]], [[[1, 1]]],
     )  # fmt: skip
+
+
+def test_what_a_subscriber_had_while_no_frame_is_missing_came_by_another_session() -> None:
+    """Recorded: a publisher that was killed and began again under its id."""
+    asked = WideSession().put(0, 1, 2).subscriber(z.request(1, SUFFIX, "_sn=78.."))
+    found = answered(asked, 1).put(3, 4).subscriber(z.request(2, SUFFIX, "_sn=90..")).put(5)
+    assert said(found.played()[1], "CP007") == []
