@@ -11,7 +11,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin
 
 from seqaudit.pipeline.report.schema import stream_types
-from seqaudit.replay.contract.report_rows import CountedGaps, Report, StreamPlace, StreamRow
+from seqaudit.replay.contract.report_rows import Report, StreamPlace, StreamRow
 
 Check = Callable[[Any, str], Iterator[str]]
 
@@ -79,9 +79,7 @@ def _stream(value: Any, path: str) -> Iterator[str]:
     rows = [row for row, words in stream_types().items() if value.get("system") in words]
     if not rows:
         return iter([f"{path}: {value.get('system')!r} has no type of streams"])
-    wrong: list[list[str]] = [
-        list(_row(row, StreamPlace, CountedGaps)(value, path)) for row in rows
-    ]
+    wrong: list[list[str]] = [list(_row(row, StreamPlace)(value, path)) for row in rows]
     fewest = min(wrong, key=len)
     return iter(fewest)
 

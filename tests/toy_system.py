@@ -190,7 +190,7 @@ def _stream(stream: Toy, lost: int) -> ToyStreamRow:
         "first_frame": stream.first.frame, "last_frame": stream.last.frame,
         "first_ns": stream.first.at_ns, "last_ns": stream.last.at_ns,
         "messages": stream.seen.total(), "arrivals": stream.arrivals,
-        "copies": stream.arrivals - stream.seen.total(),
+        "copies": stream.arrivals - stream.seen.total(), "gaps": 0,
         "lost": lost, "recovered": 0, "unrecovered": lost,
         "delivered": inclusive(stream.seen),
     }  # fmt: skip

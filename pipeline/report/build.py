@@ -43,7 +43,6 @@ from seqaudit.replay.contract.report_rows import (
     BothEndsRow,
     ConnectionRow,
     ConversationPlace,
-    CountedGaps,
     GapRow,
     ParameterFigures,
     ParameterRow,
@@ -171,7 +170,6 @@ class _Sections:
         networks = [capture.network for capture in settings.captures]
         self._together = Comparisons(present, self.wall, networks)
         self._noted = _ComparedStreams(rows, self._together)
-        self._gaps = rows.numbers(rows_of.GAP)
         self.losses = Losses(vantages)
         self._borders = Borders(
             [ends for _, ends in self._accounts.extents],
@@ -197,7 +195,6 @@ class _Sections:
                         self.called,
                         others.get((row["capture"], row["stream"] or ""), {}),
                         ends[row["capture"]][1],
-                        self._gaps[row["capture"], row["system"], row["stream"] or ""],
                     ),
                     row["capture"],
                 ),
@@ -393,13 +390,10 @@ def _stream(
     called: Names,
     others: Mapping[str, object],
     end_ns: int | None,
-    gaps: int,
 ) -> StreamRow:
-    """A stream of a capture that ended then, and that has so many rows of gaps."""
     own = row["detail"]
     place = _named(row, own["sender"], own["receiver"], called)
-    counted: CountedGaps = {"gaps": gaps + own.get("unlisted_gaps", 0)}
-    return cast(StreamRow, {**settled(own, end_ns), **place, **counted, **others})
+    return cast(StreamRow, {**settled(own, end_ns), **place, **others})
 
 
 def _connection(

@@ -9,7 +9,7 @@ import contextlib
 import json
 import mmap
 import tempfile
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -91,14 +91,6 @@ class HeldResults:
             told = rows.drop_columns(["kind", "detail"]).to_pylist()
             for row, row["detail"] in zip(told, details, strict=True):
                 yield row
-
-    def numbers(self, kind: str) -> Counter[tuple[int, str, str]]:
-        """How many rows of a kind there are, by capture, system and stream."""
-        found: Counter[tuple[int, str, str]] = Counter()
-        for rows in self._kinds.get(kind, ()):
-            columns = (rows.column(name).to_pylist() for name in ("capture", "system", "stream"))
-            found.update(zip(*columns, strict=True))
-        return found
 
     def without_frame(self, kind: str) -> set[tuple[int, str | None]]:
         """(capture, stream) of the rows of a kind that have no frame."""

@@ -5,7 +5,7 @@ import typing
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, NotRequired, Union, get_args, get_origin
 
-from seqaudit.replay.contract.report_rows import CountedGaps, Report, StreamPlace, StreamRow
+from seqaudit.replay.contract.report_rows import Report, StreamPlace, StreamRow
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.stages.systems import SYSTEMS
 
@@ -39,18 +39,13 @@ def stream_types() -> dict[type, list[str]]:
 
 def _streams(defined: Row) -> Row:
     """A stream is a row of one of the systems' types, with its place."""
-    place, counted = _row(StreamPlace, defined), _row(CountedGaps, defined)
+    place = _row(StreamPlace, defined)
     for row, words in stream_types().items():
         own = _row(row, defined)
         systems = {"system": {"enum": sorted(words)}}
         defined[row.__name__] = own | {
-            "properties": {
-                **place["properties"],
-                **systems,
-                **own["properties"],
-                **counted["properties"],
-            },
-            "required": sorted({*place["required"], *own["required"], *counted["required"]}),
+            "properties": {**place["properties"], **systems, **own["properties"]},
+            "required": sorted({*place["required"], *own["required"]}),
         }
     return {"anyOf": [{"$ref": f"#/$defs/{row.__name__}"} for row in stream_types()]}
 

@@ -101,6 +101,9 @@ class StreamFigures(TypedDict):
     messages: Annotated[int, "distinct seqnos captured"]
     arrivals: Annotated[int, "all of them, copies included"]
     copies: Annotated[int, "arrivals of messages that had arrived before"]
+    gaps: Annotated[
+        int, "how often seqnos were missed; one whose parts ended differently has several rows"
+    ]
     unlisted_gaps: NotRequired[Annotated[int, "further gaps, not listed"]]
     lost: Annotated[int | None, "recovered + unrecovered"]
     recovered: int | None
@@ -149,13 +152,7 @@ class JitterRow(TypedDict):
     max: int | None
 
 
-class CountedGaps(TypedDict):
-    """What the report counts of every stream."""
-
-    gaps: Annotated[int, "its rows of gaps, and those not listed"]
-
-
-class StreamRow(StreamFigures, StreamPlace, CountedGaps):
+class StreamRow(StreamFigures, StreamPlace):
     """A stream as readers of all systems see it: what is of one system only is in its own type."""
 
     kind: NotRequired[str]

@@ -57,6 +57,7 @@ def _summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) 
         "copies": stream.arrivals - stream.messages,
         "network_duplicates": stream.duplicates.count,
         "bytes": stream.bytes,
+        "gaps": stream.gap_count,
         "unlisted_gaps": max(stream.gap_count - len(stream.gaps), 0),
         "reordered": counts[Outcome.REORDERED],
         "recovered": recovered,

@@ -71,6 +71,7 @@ def counted(stream: NumberedStream, role: End, cluster: str) -> JGroupsStreamRow
         "requested_seqnos": {"sent": None, "arrived": None},
         "acks": {"sent": None, "arrived": None},
         "syncs": None,
+        "gaps": 0,
         "reordered": 0,
         "recovered": None,
         "recovered_or_late": None,
@@ -112,6 +113,7 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool) -> None
         "start_known": window.start_known,
         "delivered": inclusive(window.delivery.ranges),
         "delivered_unlisted": window.delivery.unlisted,
+        "gaps": window.gap_count,
         "reordered": window.counts[Outcome.REORDERED],
         "recovered": window.counts[Outcome.RECOVERED] + window.counts[Outcome.REPAIRED],
         "repairs_not_captured": window.counts[Outcome.REPAIRED],
@@ -174,6 +176,7 @@ def nothing_received(row: JGroupsStreamRow) -> None:
 
 def passed(row: JGroupsStreamRow, passing: PassingModel) -> None:
     """What is known where no window is replayed."""
+    row["gaps"] = passing.gap_count
     row["unlisted_gaps"] = passing.unlisted_gaps
     row["reordered"] = passing.counts[Outcome.REORDERED]
     row["retransmissions"] = {

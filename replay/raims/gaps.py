@@ -46,6 +46,13 @@ def rows(report: RaimsReporter, stream: RaimsStream) -> Iterator[Row]:
             yield _of_loss(report, stream, loss) | {"loss": [place, loss.mark.at_ns]}
 
 
+def count(stream: RaimsStream) -> int:
+    """How many rows there are."""
+    if stream.glsno:
+        return sum(bool(gap.missing.count) for gap in stream.gaps)
+    return sum(bool(loss.lower) for loss in stream.truth.losses)
+
+
 def known_seqnos(loss: Loss) -> Ranges:
     """The numbers of a loss that are known to have been used, as inclusive ranges.
 

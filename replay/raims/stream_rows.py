@@ -5,6 +5,7 @@ from typing import Final
 
 from seqaudit.replay.contract.report_rows import NOT_VISIBLE, receipt_unknown
 from seqaudit.replay.contract.reporter import MAX_RANGES
+from seqaudit.replay.raims import gaps
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.report_rows import RaimsStreamRow
 from seqaudit.replay.raims.reporting import NO_OBSERVER, RaimsReporter
@@ -54,6 +55,7 @@ def summary(
         "messages": stream.seen.total() + stream.zero,
         "arrivals": stream.arrivals,
         "copies": stream.copies,
+        "gaps": gaps.count(stream) if observer is not None and report.known else 0,
         "unlisted_gaps": truth.unlisted,
         "network_duplicates": stream.network_duplicates,
         "bytes": stream.bytes,

@@ -250,9 +250,11 @@ class Audience:
             sources = [source]
         for source in sources:
             mine = self.of(source)
-            if told.role == "pub":  # without a range of whoever waits for late publishers
-                by_heartbeat = _told_by_heartbeat(mine, placed(source, asked.first))
-                found += by_heartbeat if asked.has_range else mine
+            if told.role == "pub" and asked.has_range:
+                found += _told_by_heartbeat(mine, placed(source, asked.first))
+                continue
+            if told.role == "pub":  # who waits for late publishers asks when it hears of one first
+                found += [one for one in mine if one.last is None] or mine
                 continue
             exact = [s for s in mine if s.subject == told.subject]
             if told.role == "*" and not exact and not told.subject.startswith(UNRESOLVED):

@@ -162,6 +162,7 @@ def _that_passed(
         "cache_depth_seen": source.depth,
         "delivered": None,
         "misses": None,
+        "gaps": 0,
         "reordered": 0,
         "recovered": None,
         "unrecovered": None,
@@ -204,6 +205,7 @@ def _outcomes(source: Source, subscriber: Subscriber) -> Row:
     """What became of what was missing."""
     counts = subscriber.counts
     return {
+        "gaps": subscriber.gap_count,
         "reordered": counts[Outcome.REORDERED],
         "recovered": counts[Outcome.RECOVERED],
         "unrecovered": counts[Outcome.UNRECOVERED],
@@ -369,6 +371,7 @@ def unnumbered(
         "lost": None,
         "recovered": None,
         "unrecovered": None,
+        "gaps": 0,
         "unknown": receipt_unknown(why),
     }
 
@@ -408,6 +411,7 @@ def hop(
         "copies": counter.repeated,
         "network_duplicates": counter.network_duplicates,
         "delivered": None,
+        "gaps": len(counter.gaps) + counter.unlisted_gaps,
         "unlisted_gaps": counter.unlisted_gaps,
         "missing": counter.lost.total(),
         "missing_seqnos": inclusive(listed(counter.lost)),
