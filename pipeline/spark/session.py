@@ -68,7 +68,6 @@ LOCAL_SETTINGS: Final = {
     "spark.app.name": "seqaudit",
     "spark.authenticate": "true",  # Spark makes the secret; it is known to this session only
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "FATAL",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -227,6 +226,7 @@ class Session:
         settings = JOB_SETTINGS | {
             "spark.master": self.place.master or "local[*]",
             "spark.sql.warehouse.dir": str(jvm.folder / "warehouse"),
+            "spark.ui.showConsoleProgress": "false",  # whoever reads its log reads what went wrong
         }
         if self.place.local:
             settings |= LOCAL_SETTINGS | {"spark.executorEnv.NUMBA_CACHE_DIR": prepare()}

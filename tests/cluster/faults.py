@@ -150,7 +150,7 @@ def _file(change: Callable[[Path], object]) -> Strike:
 
         def undo() -> None:
             for path in paths:
-                path.unlink()
+                path.unlink(missing_ok=True)
                 shutil.copy2(FIXTURES / "C.pcap", path)
 
         stack.callback(undo)
