@@ -21,7 +21,7 @@ from seqaudit.decoders.contract.event_columns import (
     repeated,
     texts,
 )
-from seqaudit.decoders.contract.events import EVENTS, ByName, Flag, Kind, unescaped
+from seqaudit.decoders.contract.events import ByName, Flag, Kind, unescaped
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.network.packets import Datagrams
 from seqaudit.decoders.raims import pgm_kernels as wire
@@ -69,19 +69,9 @@ class RaimsDecoder:
             if len(heads):
                 told = taken(details, int_column(heads))
                 batches.append(self._heads(datagrams, EventRows(table, heads), links, told))
-            # what the kernel only located, in the order of the capture
-            events: list[ByName] = []
-            located = np.flatnonzero((sort == wire.INBOX) | (sort == wire.NAMED))
-            for row in EventRows(table, located).tolist():
-                body = bytes(datagrams.data[row[wire.BODY_AT] : row[wire.BODY_STOP]])
-                if row[wire.SORT] == wire.INBOX:
-                    events += self._inbox(datagrams, row, body)
-                else:
-                    events += self._named(datagrams, row, body)
-            if events:
-                batches.append(pa.RecordBatch.from_pylist(events, schema=EVENTS))
             where = DatagramLinks(datagrams, links, "")
-            batches += self._rows.batches(where, self._walk.memory, table, details)
+            own = {wire.INBOX: self._inbox, wire.NAMED: self._named}
+            batches += self._rows.batches(where, self._walk.memory, table, details, own)
         return batches
 
     def finish(self) -> list[pa.RecordBatch]:

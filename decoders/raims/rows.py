@@ -15,6 +15,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -47,6 +48,9 @@ from seqaudit.decoders.raims.messages import (
     receiver_of,
     signed,
 )
+
+#: Reads what the kernel located: datagrams, its row, its bytes.
+Reader = Callable[[Datagrams, list[int], bytes], list[ByName]]
 
 RAIMS: Final = "raims"
 NO_FLAGS: Final = Flag(0)
@@ -92,12 +96,19 @@ class RaimsRows:
         self._members: set[tuple[object, ...]] = set()
 
     def batches(
-        self, where: DatagramLinks, memory: Int64s, table: Int64s, details: pa.Array
+        self,
+        where: DatagramLinks,
+        memory: Int64s,
+        table: Int64s,
+        details: pa.Array,
+        own: Mapping[int, Reader] = MappingProxyType({}),
     ) -> list[pa.RecordBatch]:
         """The raims rows of a kernel table.
 
         Args:
             details: what the kernel wrote as ``detail``, by row.
+            own: who reads rows of other sorts that the kernel only located. All these are read in
+                the order of the capture, so that a member is told of where it first was.
         """
         found: list[pa.RecordBatch] = []
         sort = table[:, wire.SORT]
@@ -110,10 +121,14 @@ class RaimsRows:
             found.append(self._controls(where, memory, rows, taken(details, int_column(read))))
         rare: list[ByName] = []
         odd = _IS_LOCATED[sort] | ((sort == wire.CONTROL) & (table[:, wire.TOLD] == 1))
+        for one in own:
+            odd |= sort == one
         for row in EventRows(table, np.flatnonzero(odd)).tolist():
             body = bytes(where.datagrams.data[row[wire.BODY_AT] : row[wire.BODY_STOP]])
             link = where.link(row[wire.LINK])
-            if row[wire.SORT] == wire.PIECE:
+            if reader := own.get(row[wire.SORT]):
+                rare += reader(where.datagrams, row, body)
+            elif row[wire.SORT] == wire.PIECE:
                 rare += self._piece(where.datagrams, row, link, body)
             elif row[wire.SORT] == wire.UNREAD:
                 rare += self._unread(where.datagrams, row, link, body)

@@ -360,8 +360,9 @@ def summary(engine: PgmEngine) -> PgmStreamRow:
         "bytes": engine.bytes,
         "by_wire_kind": dict(sorted(engine.packets.items())),
         "by_source": {k: dict(sorted(v.items())) for k, v in sorted(engine.by_source.items())},
-        "gaps": sum(engine.fates.values()) + len(engine.window.holes),
-        "unlisted_gaps": engine.unlisted,
+        "gaps": len(engine.holes) + engine.unlisted + len(engine.window.holes),
+        "unlisted_gaps": engine.unlisted
+        + max(len(engine.holes) + len(engine.window.holes) - MAX_HOLES, 0),
         "reordered": engine.fates[Fate.LATE],
         "recovered": told("recovered", engine.fates[Fate.REPAIRED]),
         "unrecovered": told("unrecovered", lost_for_good),
