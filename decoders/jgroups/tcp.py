@@ -95,7 +95,7 @@ class JGroupsStreams:
             return Match.YES if 0x18 <= prefix[4] < 0x30 else Match.NO
         read = _Read(prefix)
         if began:
-            return _VERDICTS[read.chained(0)]
+            return _MATCHES[read.chained(0)]
         proof = REFUTED
         for at in _candidates(prefix):
             proof = max(proof, read.chained(at))
@@ -124,7 +124,7 @@ class JGroupsStreams:
 REFUTED: Final = 0
 OPEN: Final = 1  # the bytes end too early to tell
 PROVEN: Final = 2
-_VERDICTS: Final = {REFUTED: Match.NO, OPEN: Match.LIKELY, PROVEN: Match.YES}
+_MATCHES: Final = {REFUTED: Match.NO, OPEN: Match.LIKELY, PROVEN: Match.YES}
 
 
 def _believable(data: bytes, at: int, version: int) -> int:

@@ -41,7 +41,7 @@ class BytePattern:
 
 @dataclass(frozen=True, slots=True)
 class LengthChain:
-    """LengthChain that lead from one to the next, little endian and below 64 KiB.
+    """Lengths that lead from one to the next, little endian and below 64 KiB.
 
     Attributes:
         width: bytes of each.

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests.decoders.network.builders import ethernet, ipv4, pcap, udp
+from tests.decoders.network.builders import added, ethernet, ipv4, pcap, udp
 from tests.decoders.raims.builders import caba, data, inbox, inbox_subject, pgm
 from tests.degraded import auditing, claims
 from tests.degraded.captures import read
@@ -77,15 +77,6 @@ class Truth:
     inside_ns: int = 0
 
 
-def total(of: bytes) -> int:
-    """The sum of RFC 1071."""
-    found = 0
-    for (word,) in struct.iter_unpack(">H", of + bytes(len(of) % 2)):
-        found += word
-        found = (found & 0xFFFF) + (found >> 16)
-    return found
-
-
 def checked(packet: bytes, source: str, *, made: bool) -> bytes:
     """A UDP datagram with its checksum, or with that of the pseudo-header for a card to complete,
     in IP."""
@@ -94,7 +85,7 @@ def checked(packet: bytes, source: str, *, made: bool) -> bytes:
     size = 8 + len(payload)
     pseudo = by + destination + struct.pack(">HH", 17, size)
     bare = ports + struct.pack(">HH", size, 0) + payload
-    told = total(pseudo + bare) ^ 0xFFFF if made else total(pseudo)
+    told = added(pseudo + bare) ^ 0xFFFF if made else added(pseudo)
     datagram = udp(payload, *struct.unpack(">HH", ports), checksum=told or 0xFFFF)
     to = ".".join(map(str, destination))
     return ipv4(datagram, source, to, ident=0, dont_fragment=True)
@@ -102,7 +93,7 @@ def checked(packet: bytes, source: str, *, made: bool) -> bytes:
 
 def with_checksum(packet: bytes) -> bytes:
     """A PGM packet with its own."""
-    told = (total(packet) ^ 0xFFFF) or 0xFFFF
+    told = (added(packet) ^ 0xFFFF) or 0xFFFF
     return packet[:6] + struct.pack(">H", told) + packet[8:]
 
 
