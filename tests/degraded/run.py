@@ -90,16 +90,28 @@ def run(top: Path, match: str, choice: Choice, jobs: int = 1) -> Iterator[tuple[
         if choice.file in (None, file)
     ]
     names = [f"{recordings[number].name}/{file}" for number, file in tasks]
-    work = partial(_task, recordings, choice)
     if jobs == 1:
-        yield from zip(names, map(work, tasks), strict=True)
+        for name, (number, file) in zip(names, tasks, strict=True):
+            yield name, spoil_all(recordings[number], file, choice)
         return
-    with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=20) as pool:
-        yield from zip(names, pool.imap(work, tasks), strict=True)
+    forked = multiprocessing.get_context("fork")
+    with forked.Pool(jobs, _inherit, (recordings, choice), maxtasksperchild=20) as pool:
+        yield from zip(names, pool.imap(_task, tasks), strict=True)
 
 
-def _task(recordings: list[Recording], choice: Choice, task: tuple[int, str]) -> Outcome:
-    return spoil_all(recordings[task[0]], task[1], choice)
+#: What a forked process works on: ways are functions, which no pipe carries.
+_inherited: tuple[list[Recording], Choice]
+
+
+def _inherit(recordings: list[Recording], choice: Choice) -> None:
+    global _inherited
+    _inherited = recordings, choice
+
+
+def _task(task: tuple[int, str]) -> Outcome:
+    recordings, choice = _inherited
+    number, file = task
+    return spoil_all(recordings[number], file, choice)
 
 
 def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:

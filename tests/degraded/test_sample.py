@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.degraded.run import Choice, spoil_all
+from tests.degraded.run import Choice, run, spoil_all
 from tests.degraded.subjects import find
+from tests.degraded.ways import chosen
 
 #: Losses that are repaired, and losses that are not.
 RECORDINGS = (
@@ -31,3 +32,10 @@ def test_a_spoiled_capture_proves_nothing_that_is_not_so(fixtures: Path, name: s
         wrong += [(one.repro, one.rule, one.kind, one.why) for one in outcome.violations]
     assert wrong == []
     assert spoiled > 30
+
+
+def test_processes_side_by_side_find_what_one_finds(fixtures: Path) -> None:
+    choice = Choice(chosen(["whole", "drop-5"]), sample=1)
+    alone = list(run(fixtures, "heartbeat-lost-1", choice))
+    assert list(run(fixtures, "heartbeat-lost-1", choice, jobs=2)) == alone
+    assert sum(outcome.spoiled for _, outcome in alone) > 1
