@@ -111,10 +111,13 @@ def pitch() -> Case:
 
 
 def impact() -> Case:
-    def block(seqno: int, count: int, kind: bytes = b"V") -> bytes:
-        return struct.pack(">HIHQ", 4, seqno, count, SECONDS * 1000) + kind + bytes(7)
+    """A block without a message ends with its header."""
 
-    return Case([block(1, 2), block(3, 1), block(6, 1), block(7, 0), block(7, 1, b"Q")], 4, 2,
+    def block(seqno: int, count: int) -> bytes:
+        head = struct.pack(">HIHQ", 4, seqno, count, SECONDS * 1000)
+        return head + (b"S\0\6" + bytes(3)) * count
+
+    return Case([block(1, 2), block(3, 1), block(6, 1), block(7, 0), block(7, 1)], 5, 2,
                 rules={"FD002"})  # fmt: skip
 
 
@@ -129,11 +132,15 @@ def mach() -> Case:
     )  # fmt: skip
 
 
-def eobi() -> Case:
+def eobi(*, old: bool = False) -> Case:
+    """Two market segments on one group, whose packets are numbered together."""
+
     def packet(n: int) -> bytes:
-        reset = int(n == 0)
-        head = struct.pack("<HHIIIBBB5xQ", 32, 13002, 0, n + 1, 589, 3, 1, reset, SECONDS * 10**9)
-        return head + bytes(32)
+        head = struct.pack("<HHI", 32, 13002, 0xFFFFFFFF)
+        segment, reset = 589 + n % 2, int(n == 0)
+        if old:
+            return head + struct.pack("<IIBBB5xQ", n + 1, segment, 3, 1, reset, SECONDS) + bytes(32)
+        return head + struct.pack("<QIBBBxQ", n + 1, segment, 3, 1, reset, SECONDS) + bytes(32)
 
     case = sent(packet, 30)
     case.messages -= 1  # the packet that declares the reset
@@ -424,6 +431,13 @@ def test_what_can_be_recognised_is_found_by_feeds_auto(name: str, tmp_path: Path
     held_against(case, report)
     taken = {f: n["taken"] for f, n in report["captures"][0]["feeds"].items() if n["taken"]}
     assert taken == {name: len(case.datagrams)}
+
+
+def test_eobi_of_both_layouts_is_read_by_one_feed(tmp_path: Path) -> None:
+    for old in (True, False):
+        case = eobi(old=old)
+        path = written("eurex-eobi", case.datagrams, tmp_path / "m.pcap")
+        held_against(case, report_of(path, "--feed", f"eurex-eobi@{GROUP}:{PORT}"))
 
 
 def test_what_only_datagrams_tell_apart_is_on_probation() -> None:
