@@ -258,6 +258,7 @@ class Repeat:
     Attributes:
         first: bytes before the first.
         size: bytes of each, or what is added to its length.
+        adds: what is added instead, where a field tells how much; None: ``size`` is.
         length: a field of the unit; "": all are of one size.
         unit: bytes that one of the length stands for.
         count: a field of the datagram that says how many there are; "": they fill it.
@@ -268,6 +269,7 @@ class Repeat:
     length: str = ""
     unit: int = 1
     count: str = ""
+    adds: After | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,16 +235,19 @@ def recognised(data, at, room, length, f, m):
 
 
 def unit_size(data, at, room, f, m):
-    """Bytes of the unit that begins at ``at``; 0: its length is not captured."""
+    """Bytes of the unit that begins at ``at``; 0: its length is not captured, or none."""
     if m[f + F_REPEAT] == OF_ONE_SIZE:
         return m[f + F_REPEAT_SIZE]
     d = m[f + F_REPEAT_LENGTH]
     if room < m[d + D_END]:
         return 0
     high, low = halves_at(data, at + m[d + D_OFFSET], d, m)
-    if high != 0:
+    stop = at + m[f + F_REPEAT_SIZE]
+    if m[f + F_REPEAT_ADDS] != 0:
+        stop = elsewhere(data, at, m[f + F_REPEAT_ADDS], m)
+    if high != 0 or stop < at:
         return 0
-    return low * m[f + F_REPEAT_UNIT] + m[f + F_REPEAT_SIZE]
+    return low * m[f + F_REPEAT_UNIT] + stop - at
 
 
 def anywhere(data, at, room, length, to, start, m):

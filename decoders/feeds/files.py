@@ -252,16 +252,21 @@ def _fields(node: Node, big_endian: bool) -> dict[str, Field]:
         after = fields[name].after
         if after is None:
             continue
-        said = entry.map(None, advice)["after"]
-        if after.field not in fields:
-            said.fail(f"is {after.field!r}, which is no field", f"name one of {', '.join(fields)}")
-        before = fields[after.field]
-        if before.is_loose or before.type != Type.NUMBER:
-            said.fail(
-                f"is {before.name}, which is no number at a fixed place",
-                "name a field with an offset of its own",
-            )
+        _told(entry.map(None, advice)["after"], after, fields)
     return fields
+
+
+def _told(said: Node, after: After, fields: dict[str, Field]) -> After:
+    """What of variable size there is, told by a number at a fixed place."""
+    if after.field not in fields:
+        said.fail(f"is {after.field!r}, which is no field", f"name one of {', '.join(fields)}")
+    before = fields[after.field]
+    if before.is_loose or before.type != Type.NUMBER:
+        said.fail(
+            f"is {before.name}, which is no number at a fixed place",
+            "name a field with an offset of its own",
+        )
+    return after
 
 
 def _field(name: str, node: Node, big_endian: bool) -> Field:
@@ -359,13 +364,15 @@ def _repeat(node: Node, fields: dict[str, Field]) -> Repeat:
         entries["count"].fail(
             f"is {count.name}, which every unit has of its own", "give the field of: datagram"
         )
+    adds = entries.get("adds")
+    by_field = _told(adds, _after(adds), fields) if adds is not None and adds.is_map else None
+    size = 0
+    if by_field is None:
+        size = number("size", 1, 1) if length is None else number("adds", 0, 0)
     return Repeat(
-        number("first", 0, 0),
-        number("size", 1, 1) if length is None else number("adds", 0, 0),
-        "" if length is None else length.name,
-        number("unit", 1, 1),
-        "" if count is None else count.name,
-    )
+        number("first", 0, 0), size, "" if length is None else length.name, number("unit", 1, 1),
+        "" if count is None else count.name, by_field,
+    )  # fmt: skip
 
 
 def _known(node: Node, fields: dict[str, Field], also: Sequence[str] = ()) -> str:

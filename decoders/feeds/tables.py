@@ -244,6 +244,8 @@ class _FeedWords:
         row[k.F_REPEAT] = k.BY_LENGTH if repeat.length else k.OF_ONE_SIZE
         row[k.F_REPEAT_FIRST], row[k.F_REPEAT_SIZE] = repeat.first, repeat.size
         row[k.F_REPEAT_UNIT] = repeat.unit
+        if repeat.adds is not None:
+            row[k.F_REPEAT_ADDS] = self._field(Field("", 0, 1, after=repeat.adds), places)
         row[k.F_REPEAT_LENGTH] = places[repeat.length] if repeat.length else 0
         row[k.F_REPEAT_COUNT] = places[repeat.count] if repeat.count else 0
 

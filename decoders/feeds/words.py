@@ -202,8 +202,9 @@ F_REPEAT_LENGTH = 47  # place of the field, and in what it counts
 F_REPEAT_UNIT = 48
 F_REPEAT_COUNT = 49  # place of the field that says how many there are, 0: none does
 F_BROKEN = 50  # datagrams whose units do not fill them
-F_TOTALS = 51  # of DATA, then of each message
-FEED_WORDS = 112
+F_REPEAT_ADDS = 51  # place of a field behind what is added instead of F_REPEAT_SIZE, 0: none
+F_TOTALS = 52  # of DATA, then of each message
+FEED_WORDS = 113
 
 # How messages are counted.
 BY_FIELD = 0  # or a constant

@@ -185,6 +185,8 @@ ERRORS = [
     (SMALL + "repeat: {size: 8, adds: 2}\n", 5, "repeat.adds", "makes no sense without length"),
     (SMALL + "repeat: {length: size}\n", 5, "repeat.length",
      "is 'size', which is no field"),
+    (SMALL + "repeat: {length: seqno, adds: {field: size}}\n", 5, "repeat.adds",
+     "is 'size', which is no field"),
     (SMALL + "repeat: {size: 8, count: seqno}\n", 5, "repeat.count",
      "is seqno, which every unit has of its own"),
     (SMALL.replace("offset: 4", "offset: 010"), 3, "fields.seqno.offset",

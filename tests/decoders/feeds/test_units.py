@@ -194,7 +194,7 @@ def test_rows_and_streams_that_are_full_in_the_middle_of_a_datagram_lose_no_unit
     assert outcomes == ["decoded"] and rows == whole
 
 
-LAYOUTS = ("one", "size", "length", "counted")
+LAYOUTS = ("one", "size", "length", "told", "counted")
 
 
 @st.composite
@@ -225,7 +225,8 @@ step: {step}
     if how == "size":
         text += f"repeat: {{first: {first}, size: {length}}}\n"
     elif how != "one":
-        said = f"length: size, adds: {adds}, unit: {unit}"
+        told = f"{{field: skip, sizes: {{1: {adds}, 2: {adds + unit}}}}}"
+        said = f"length: size, adds: {told if how == 'told' else adds}, unit: {unit}"
         text += f"repeat: {{first: {first}, {said}{', count: units' * (how == 'counted')}}}\n"
     following: dict[int, int] = {}
     payloads = []
@@ -236,7 +237,8 @@ step: {step}
             size = length if how in ("one", "size") else length + unit * chance.randint(0, 3)
             key, count, skip = chance.randint(1, 3), chance.randint(1, 4), chance.choice([1, 2])
             data = bytearray(b"\xee" * size)
-            data[:2] = ((size - adds) // unit).to_bytes(2, order)
+            more = unit * (how == "told" and skip == 2)
+            data[:2] = ((size - adds - more) // unit).to_bytes(2, order)
             data[2] = skip
             at = 3 + places[skip]
             data[at] = key
