@@ -43,6 +43,7 @@ from seqaudit.replay.contract.report_rows import (
     BothEndsRow,
     ConnectionRow,
     ConversationPlace,
+    CopyRow,
     GapRow,
     ParameterFigures,
     ParameterRow,
@@ -56,7 +57,14 @@ from seqaudit.replay.contract.report_rows import (
     ViewRow,
     WindowRow,
 )
-from seqaudit.replay.contract.results import ConnectionDetail, D, JudgedRow, ResultRow, Row
+from seqaudit.replay.contract.results import (
+    ConnectionDetail,
+    D,
+    EndsDetail,
+    JudgedRow,
+    ResultRow,
+    Row,
+)
 from seqaudit.replay.contract.settings import ReplaySettings, Vantage
 from seqaudit.replay.contract.story import with_story
 from seqaudit.replay.contract.version import VERSION
@@ -322,15 +330,25 @@ class _Sections:
     def both_ends(self) -> Iterator[BothEndsRow]:
         """Streams of which the captures at their sender and at their receiver are given."""
 
-        def put(row: ResultRow[Row]) -> BothEndsRow:
-            told = self._together.both_ends(row)
-            for example in told["examples"]:
-                for key, end in (("copy", "sender_capture"), ("arrival", "receiver_capture")):
-                    example[key] = self._frames.resolved(example[key], told[end])
-            names = {f"{end}_name": self.called.of(told[end]) for end in ("sender", "receiver")}
-            return cast(
-                BothEndsRow, {"system": row["system"], "id": row["stream"], **told, **names}
-            )
+        def put(row: ResultRow[EndsDetail]) -> BothEndsRow:
+            figures = self._together.both_ends(row)
+            resolved = self._frames.resolved
+            examples: list[CopyRow] = [
+                {
+                    "seqno": example["seqno"],
+                    "copy": resolved(example["copy"], figures["sender_capture"]),
+                    "arrival": resolved(example["arrival"], figures["receiver_capture"]),
+                }
+                for example in figures["examples"]
+            ]
+            return {
+                **figures,
+                "examples": examples,
+                "system": row["system"],
+                "id": row["stream"] or "",
+                "sender_name": self.called.of(figures["sender"]),
+                "receiver_name": self.called.of(figures["receiver"]),
+            }
 
         return self.wall.rows("a stream at both ends", put, self._rows.of(rows_of.BOTH_ENDS))
 

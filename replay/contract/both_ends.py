@@ -5,49 +5,19 @@ is over. What only the whole of the captures tells, when they began and ended an
 is settled for the report.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Generic, TypeVar
+from collections.abc import Iterator, Sequence
 
 from seqaudit.replay.contract.engine import (
     Compared,
     Comparison,
-    Detail,
+    Ends,
     Extent,
     Opening,
     Replayed,
 )
-from seqaudit.replay.contract.results import BOTH_ENDS, Result
+from seqaudit.replay.contract.report_rows import BothEndsFigures
+from seqaudit.replay.contract.results import BOTH_ENDS, FINDING, EndsDetail, Result
 from seqaudit.replay.contract.settings import MEMBER
-
-#: What one capture of a conversation holds, as its system has it.
-Ends = TypeVar("Ends")
-
-#: What of a row is settled here, and not shown.
-_SETTLED: Final = ("undecided", "late", "late_ns", "begin_ns", "why", "after")
-
-
-class EndsMeeting(Generic[Ends]):
-    """The captures of one conversation that were taken at an end of it.
-
-    Args:
-        add: takes what a capture holds.
-        results: what all of them say together.
-    """
-
-    def __init__(
-        self, add: Callable[[Ends], None], results: Callable[[], Iterable[Result]]
-    ) -> None:
-        self._add = add
-        self._results = results
-        self._any = False
-
-    def add(self, ends: Ends) -> None:
-        """One capture is over."""
-        self._any = True
-        self._add(ends)
-
-    def results(self) -> Iterable[Result]:
-        return self._results() if self._any else ()
 
 
 def two_ends(told: Opening) -> bool:
@@ -55,23 +25,30 @@ def two_ends(told: Opening) -> bool:
     return told.at_members > 1 and told.vantage.kind == MEMBER
 
 
-def met(
-    told: Opening, ends: Callable[[], object], results: Callable[[int], Iterable[Result]]
-) -> Callable[[int], Iterable[Result]]:
-    """Results of an engine, whose ends join the others of the conversation when it is over.
+def results(conversation: str, captures: Sequence[Ends]) -> Iterator[Result]:
+    """A row for every stream with a capture at its sender and one at a receiver, what is proven of
+    it, and where that was judged; in the same order whatever the order of the captures."""
+    from seqaudit.replay.contract.passage_rows import judged_at
 
-    Args:
-        ends: null where there is nothing to compare.
-    """
-
-    def over(end_ns: int) -> Iterable[Result]:
-        own = ends()
-        if own is not None:
-            assert isinstance(told.meeting, EndsMeeting), "as the description says"
-            told.meeting.add(own)
-        return results(end_ns)
-
-    return over
+    ordered = sorted(captures, key=lambda ends: ends.capture)
+    judged: set[int] = set()
+    for here in ordered:
+        for stream in here.sent():
+            for there in ordered:
+                met = None if there is here else here.met(stream, there)
+                if met is None:
+                    continue
+                judged |= {here.capture, there.capture}
+                yield Result(
+                    here.capture, BOTH_ENDS, conversation, met.system, met.row, stream, *met.first
+                )
+                if found := met.finding:
+                    yield Result(
+                        here.capture, FINDING, conversation, met.system, found.detail(), stream,
+                        found.frame, found.at_ns, found.rule,
+                    )  # fmt: skip
+    for ends in ordered:
+        yield from judged_at(ends.capture, judged, conversation, *ends.judges())
 
 
 class BothEnds(Comparison):
@@ -85,15 +62,12 @@ class BothEnds(Comparison):
     may_leave: bool = False
 
     def judge(self, replayed: Replayed) -> Compared:
-        rows = [
-            row["detail"] | {key: row[key] for key in ("capture", "system", "stream")}
-            for row in replayed.rows(BOTH_ENDS)
-        ]
+        rows = list(replayed.rows(BOTH_ENDS))
         if not rows:
             return Compared()
         from seqaudit.replay.contract.passage_rows import holes_in, of_path
 
-        spans = [self.spans(row, replayed) for row in rows]
+        spans = [self.spans(row["detail"], replayed) for row in rows]
         found = [
             detail
             for row, own in zip(rows, spans, strict=True)
@@ -101,18 +75,28 @@ class BothEnds(Comparison):
         ]
         return Compared(found, holes=holes_in(rows, spans))
 
-    def both_ends(self, row: Detail, replayed: Replayed) -> Detail:
+    def both_ends(self, row: EndsDetail, replayed: Replayed) -> BothEndsFigures:
         from seqaudit.replay.contract.passage_rows import settled_path
 
         count, why = self.copies_sent(row, replayed)
-        return {key: value for key, value in row.items() if key not in _SETTLED} | {
+        return {
+            "sender": row["sender"],
+            "sender_capture": row["sender_capture"],
+            "receiver": row["receiver"],
+            "receiver_capture": row["receiver_capture"],
+            "conn_id": row["conn_id"],
+            "copies_sent": row["copies_sent"],
+            "after_seqnos": row["after_seqnos"],
+            "examples": row["examples"],
+            "clock_offset_ns": row["clock_offset_ns"],
+            "datagrams_matched": row["datagrams_matched"],
             "path": settled_path(row, self.spans(row, replayed), replayed.holes),
             "copies_sent_after_arrival": count,
             "copies_sent_after_arrival_at_least": row["after"],
             "unknown": {} if why is None else {"copies_sent_after_arrival": why},
         }
 
-    def spans(self, row: Detail, replayed: Replayed) -> Sequence[Extent]:
+    def spans(self, row: EndsDetail, replayed: Replayed) -> Sequence[Extent]:
         """First and last time of each capture, as far as a row's stream tells."""
         if not self.may_leave:
             return replayed.extents
@@ -120,6 +104,6 @@ class BothEnds(Comparison):
         spans[row["receiver_capture"]] = None, None
         return spans
 
-    def copies_sent(self, row: Detail, replayed: Replayed) -> tuple[int | None, str | None]:
+    def copies_sent(self, row: EndsDetail, replayed: Replayed) -> tuple[int | None, str | None]:
         """How many were sent after their message had arrived; null, and why nobody can tell."""
         return None, row["why"]

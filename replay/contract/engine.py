@@ -13,11 +13,20 @@ import pyarrow as pa
 
 from seqaudit.replay.contract import results
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.contract.finding import PlacedFinding
+from seqaudit.replay.contract.finding import Finding, PlacedFinding
 from seqaudit.replay.contract.parameters import Given, Parameter, Value
-from seqaudit.replay.contract.results import D, JudgedRow, Result, ResultKind, ResultRow
+from seqaudit.replay.contract.report_rows import BothEndsFigures
+from seqaudit.replay.contract.results import (
+    D,
+    EndsDetail,
+    JudgedRow,
+    Result,
+    ResultKind,
+    ResultRow,
+)
 from seqaudit.replay.contract.rule import Rule
 from seqaudit.replay.contract.settings import Read, Vantage
+from seqaudit.replay.sequence.gaps import Mark
 
 #: A detail of a result, or a row of the report.
 Detail = results.Row
@@ -86,11 +95,36 @@ class Columns(Protocol):
         """Frame and time of the first."""
 
 
-class Meeting(Protocol):
-    """What the captures of one conversation say together. Engines of that system write into it."""
+class MetEnds(NamedTuple):
+    """A stream of which one capture holds the sender's end and another a receiver's.
 
-    def results(self) -> Iterable[Result]:
-        """All of them were replayed."""
+    Attributes:
+        first: of what the capture at the sender holds.
+        finding: what both prove of it; null: nothing.
+    """
+
+    system: str
+    first: Mark
+    row: EndsDetail
+    finding: Finding | None = None
+
+
+class Ends(Protocol):
+    """What one capture of a conversation that was taken at an end of it holds; an engine writes
+    it, and when all captures were replayed those of one network meet (``contract.both_ends``)."""
+
+    @property
+    def capture(self) -> int:
+        """Its number."""
+
+    def sent(self) -> Iterable[str]:
+        """The streams at whose sender it was taken, in a stable order."""
+
+    def met(self, stream: str, there: Self) -> MetEnds | None:
+        """What it and another say of such a stream; null where that is not at a receiver of it."""
+
+    def judges(self) -> tuple[str, Sequence[str]]:
+        """The system that the rules are of which are judged where both ends are, and these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +135,6 @@ class Opening:
         read: of the system's decoder, for messages that the engine itself puts together.
         at_members: how many captures of the job were taken at a member's own interface.
         told: what conversations of this replay have said of rules and parameters; grows.
-        meeting: of this conversation; null for systems without.
     """
 
     capture: int
@@ -111,7 +144,10 @@ class Opening:
     read: Read
     at_members: int
     told: set[Hashable]
-    meeting: Meeting | None
+
+
+def no_ends() -> None:
+    """A capture that is at no end of the conversation."""
 
 
 class Opened(NamedTuple):
@@ -122,12 +158,14 @@ class Opened(NamedTuple):
         takes: does what a row with which nothing happens does, without an event of it; false:
             the row has to be fed.
         take_columns: rows of a system that is replayed by columns.
+        ends: of a conversation that is over what its capture holds of an end; null: nothing.
     """
 
     engine: Engine
     results: Callable[[int], Iterable[Result]]
     takes: Callable[[Row], bool] | None = None
     take_columns: Callable[[Columns], None] | None = None
+    ends: Callable[[], Ends | None] = no_ends
 
 
 def not_grouped(_: str) -> None:
@@ -233,9 +271,9 @@ class Comparison(Protocol):
         """What all that was noted says."""
         return Compared()
 
-    def both_ends(self, row: Detail, replayed: Replayed) -> Detail:
-        """The detail of a BOTH_ENDS row, once everything is judged."""
-        return row
+    def both_ends(self, row: EndsDetail, replayed: Replayed) -> BothEndsFigures:
+        """What a BOTH_ENDS row comes to, once everything is judged."""
+        raise NotImplementedError("only where its systems have ends")
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +296,6 @@ class System:
             that does wait for it, and nothing is said of a conversation without any: its engine
             would say nothing either, but most of what only might be a system's is somebody else's.
             Null: every row does.
-        meeting: made for each of its conversations.
         comparison: made for each report.
         streams: word in the column ``system`` of its conversations' rows to the types of its STREAM
             rows there, each a ``StreamFigures``; what the report's schema is made from.
@@ -280,7 +317,6 @@ class System:
     members: bool = True
     columns: Callable[[pa.RecordBatch], Columns] | None = None
     shows: Callable[[Row], bool] | None = None
-    meeting: Callable[[str], Meeting] | None = None
     comparison: Callable[[], Comparison] | None = None
     streams: Mapping[str, Sequence[type]] = field(default_factory=dict)
     from_one: frozenset[str] = frozenset()

@@ -7,13 +7,24 @@ and whether they are known to lack something. No row says which system it is of.
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypedDict
+from typing import Final, Literal
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding
-from seqaudit.replay.contract.report_rows import Ranges
+from seqaudit.replay.contract.report_rows import (
+    PassageKind,
+    PassageRow,
+    StreamSide,
+)
 from seqaudit.replay.contract.reporter import listed
-from seqaudit.replay.contract.results import JUDGED, Result, Row
-from seqaudit.replay.sequence.clocks import Offset
+from seqaudit.replay.contract.results import (
+    JUDGED,
+    EndsDetail,
+    LackDetail,
+    PathDetail,
+    Result,
+    ResultRow,
+)
+from seqaudit.replay.sequence.clocks import Clocks
 from seqaudit.replay.sequence.passages import Lack, Passed
 from seqaudit.replay.sequence.ranges import inclusive
 
@@ -36,39 +47,12 @@ NOT_SENT: Final = (
     "{source_member}, so that capture has a hole."
 )
 #: The end that something goes to, and the other one.
-THERE_AND_BACK: Final = ("receiver", "sender")
-OTHER: Final = {"receiver": "sender", "sender": "receiver"}
-
-
-class LackRow(TypedDict):
-    """Copies that the capture at one end lacks, as ``sequence.passages.Lack`` has them."""
-
-    missing: int
-    outside: int
-    from_ns: int
-    to_ns: int
-    untimed: int
-    seqnos: Ranges
-    marks: list[tuple[int, int]]
-
-
-class PathRow(TypedDict):
-    """Numbers of what went one way; ``passage`` says what they are."""
-
-    kind: str
-    word: str
-    end: str
-    sent: int
-    arrived: int
-    lost: LackRow
-    unsent: LackRow
-    hidden: int
-    hides: str
-    why: str | None
+THERE_AND_BACK: Final[tuple[StreamSide, StreamSide]] = ("receiver", "sender")
+OTHER: Final[Mapping[StreamSide, StreamSide]] = {"receiver": "sender", "sender": "receiver"}
 
 
 def passage(
-    kind: str,
+    kind: PassageKind,
     word: str,
     own: Passed,
     *,
@@ -77,7 +61,7 @@ def passage(
     hidden: int = 0,
     hides: str = HOLE_HAD,
     why: str | None = None,
-) -> PathRow:
+) -> PathDetail:
     """Numbers of what went one way; ``settled_path`` says what they come to.
 
     Args:
@@ -102,19 +86,23 @@ def passage(
 
 
 def ends_row(
-    sender: str | None,
-    receiver: str | None,
+    sender: str,
+    receiver: str,
     captures: tuple[int, int],
-    path: list[PathRow],
-    offset: Offset | None,
-    matched: Mapping[str, int],
-) -> Row:
+    path: list[PathDetail],
+    clocks: Clocks,
+    first_ns: int,
+    why: str | None = None,
+) -> EndsDetail:
     """The detail of a BOTH_ENDS row: numbers, of which ``both_ends.BothEnds`` says what they come
     to. Copies sent after their message had arrived are not judged.
 
     Args:
-        captures: at the sender and at the receiver; ``offset`` and ``matched`` are of their clocks.
+        captures: at the sender and at the receiver.
+        clocks: of the two; ``first_ns`` is the time of the stream's first message at its sender.
+        why: they are not; null: said nowhere.
     """
+    offset = clocks.at(first_ns)
     return {
         "sender": sender,
         "receiver": receiver,
@@ -125,10 +113,14 @@ def ends_row(
         "copies_sent": None,
         "after": 0,
         "after_seqnos": [],
-        "why": None,
+        "undecided": 0,
+        "late": 0,
+        "late_ns": 0,
+        "begin_ns": None,
+        "why": why,
         "examples": [],
         "clock_offset_ns": None if offset is None else [offset.below, offset.above],
-        "datagrams_matched": matched,
+        "datagrams_matched": {"out": clocks.out, "back": clocks.back},
     }
 
 
@@ -137,7 +129,7 @@ def judged_at(
     judged: Container[int],
     conversation: str,
     system: str,
-    rules: Iterable[str] = (MISSING, UNSENT),
+    rules: Iterable[str],
 ) -> Iterator[Result]:
     """The rules about both ends at one capture, which are judged if it is one of ``judged``."""
     why = None if capture in judged else ONE_END
@@ -147,23 +139,22 @@ def judged_at(
 
 
 def settled_path(
-    row: Row,
+    row: EndsDetail,
     spans: Sequence[tuple[int | None, int | None]],
     holes: Mapping[int, str],
-) -> list[dict[str, object]]:
+) -> list[PassageRow]:
     """What became of everything that went either way, each as the report has it.
 
     Args:
-        row: of BOTH_ENDS.
         spans: first and last time of each capture.
         holes: captures that are known to lack something, and what tells it.
     """
-    rows: list[dict[str, object]] = []
-    path: list[PathRow] = row["path"]
-    for told in path:
+    rows: list[PassageRow] = []
+    at = _captures(row)
+    for told in row["path"]:
         end = told["end"]
-        to, back = row[f"{end}_capture"], OTHER[end]
-        lost, not_captured = told["lost"], _certain(told["unsent"], spans[row[f"{back}_capture"]])
+        to, back = at[end], OTHER[end]
+        lost, not_captured = told["lost"], _certain(told["unsent"], spans[at[back]])
         missing, certain = lost["missing"], _certain(lost, spans[to])
         why = told["why"]
         if missing and why is None:
@@ -190,26 +181,30 @@ def settled_path(
     return rows
 
 
+def _captures(row: EndsDetail) -> Mapping[StreamSide, int]:
+    return {"sender": row["sender_capture"], "receiver": row["receiver_capture"]}
+
+
 def holes_in(
-    rows: Sequence[Row], spans: Iterable[Sequence[tuple[int | None, int | None]]]
+    rows: Sequence[ResultRow[EndsDetail]],
+    spans: Iterable[Sequence[tuple[int | None, int | None]]],
 ) -> dict[int, str]:
     """Captures that lack what their members sent or had, and what tells it.
 
     Args:
-        rows: of BOTH_ENDS.
         spans: of each row, as ``settled_path`` takes them.
     """
-    unsent: dict[int, dict[tuple[str, str], list[int]]] = {}
+    unsent: dict[int, dict[tuple[str | None, str], list[int]]] = {}
     hidden: dict[tuple[str, str], Counter[int]] = {}
     for row, own in zip(rows, spans, strict=True):
-        path: list[PathRow] = row["path"]
-        for told in path:
-            lacking = row[f"{OTHER[told['end']]}_capture"]
+        at = _captures(row["detail"])
+        for told in row["detail"]["path"]:
+            lacking = at[OTHER[told["end"]]]
             if count := _certain(told["unsent"], own[lacking]):
                 ways = unsent.setdefault(lacking, {})
                 ways.setdefault((row["stream"], told["kind"]), []).append(count)
             said = hidden.setdefault((told["hides"], told["word"]), Counter())
-            said[row[f"{told['end']}_capture"]] += told["hidden"]
+            said[at[told["end"]]] += told["hidden"]
     had = {
         n: hides.format(_number(k, word))
         for (hides, word), counts in sorted(hidden.items())
@@ -228,23 +223,26 @@ def _least(ways: Iterable[Sequence[int]]) -> str:
 
 
 def of_path(
-    row: Row,
+    row: ResultRow[EndsDetail],
     spans: Sequence[tuple[int | None, int | None]],
     unread: Mapping[int, str],
 ) -> Iterator[PlacedFinding]:
     """Details of findings about what one capture has and the other lacks though it spans its time.
 
     Args:
-        row: as ``settled_path`` takes it, with ``system`` and ``stream``.
+        spans: as ``settled_path`` takes them.
         unread: captures of which some packets were not read to their end, and what tells it.
     """
+    detail = row["detail"]
     for end in THERE_AND_BACK:
-        source, target = row[OTHER[end]], row[end]
-        here, there = row[f"{OTHER[end]}_capture"], row[f"{end}_capture"]
-        told = [own for own in row["path"] if own["end"] == end]
-        for rule, lacks, at, other, text in (
-            (MISSING, "lost", here, there, NEVER_CAME), (UNSENT, "unsent", there, here, NOT_SENT)
-        ):  # fmt: skip
+        source, target = detail[OTHER[end]], detail[end]
+        here, there = _captures(detail)[OTHER[end]], _captures(detail)[end]
+        told = [own for own in detail["path"] if own["end"] == end]
+        ways: tuple[tuple[str, Literal["lost", "unsent"], int, int, str], ...] = (
+            (MISSING, "lost", here, there, NEVER_CAME),
+            (UNSENT, "unsent", there, here, NOT_SENT),
+        )
+        for rule, lacks, at, other, text in ways:
             found = [
                 (own, own[lacks], count)
                 for own in told
@@ -271,7 +269,7 @@ def of_path(
             ).seen_at(at)  # fmt: skip
 
 
-def _certain(lack: LackRow, span: tuple[int | None, int | None]) -> int:
+def _certain(lack: LackDetail, span: tuple[int | None, int | None]) -> int:
     """Copies that a capture lacks, though it went on from ``span[0]`` to ``span[1]``."""
     begins, ends = span
     spans_all = (
@@ -284,7 +282,7 @@ def _certain(lack: LackRow, span: tuple[int | None, int | None]) -> int:
     return lack["missing"] if spans_all else lack["missing"] - lack["outside"]
 
 
-def _lack(lack: Lack, *, numbered: bool) -> LackRow:
+def _lack(lack: Lack, *, numbered: bool) -> LackDetail:
     return {
         "missing": lack.missing,
         "outside": lack.outside,

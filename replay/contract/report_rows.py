@@ -461,14 +461,18 @@ class TotalsRow(CountTotals, LossTotals):
     """Sums over all captures; null where a part is."""
 
 
+StreamSide = Literal["sender", "receiver"]
+PassageKind = Literal[
+    "messages", "highest", "closes", "acks", "requests", "syncs",
+    "frames", "samples", "heartbeats", "queries", "replies", "finals", "declarations",
+    "repairs", "confirmations",
+]  # fmt: skip
+
+
 class PassageRow(TypedDict):
     """What of one kind went one way between the ends of a stream; copies are counted each."""
 
-    kind: Literal[
-        "messages", "highest", "closes", "acks", "requests", "syncs",
-        "frames", "samples", "heartbeats", "queries", "replies", "finals", "declarations",
-        "repairs", "confirmations",
-    ]  # fmt: skip
+    kind: PassageKind
     sent: Annotated[int, "in the capture at the end that sent it"]
     arrived: Annotated[int, "in the capture at the other end"]
     missing: Annotated[int, "in the capture at the end that sent it, and not in the other"]
@@ -500,23 +504,16 @@ class MatchedRow(TypedDict):
     back: int
 
 
-class BothEndsRow(TypedDict):
-    """A stream of which the captures at its sender and at its receiver are given."""
+class EndsFigures(TypedDict):
+    """What the captures at both ends say of a stream, whatever the others show."""
 
-    system: str
-    id: str
     sender: str
-    sender_name: str | None
     sender_capture: int
     receiver: str
-    receiver_name: str | None
     receiver_capture: int
     conn_id: Annotated[int | None, "of the connection; null where the protocol has none"]
-    path: list[PassageRow]
     copies_sent: Annotated[int | None, "null: more than is remembered, multicasts, or zenoh"]
-    copies_sent_after_arrival: Annotated[int | None, "copies that nobody needed"]
-    copies_sent_after_arrival_at_least: Annotated[int, "those that certainly were"]
-    after_seqnos: Annotated[Ranges, "of those"]
+    after_seqnos: Annotated[Ranges, "of copies that certainly nobody needed"]
     examples: list[CopyRow]
     clock_offset_ns: Annotated[
         list[int | None] | None,
@@ -524,7 +521,24 @@ class BothEndsRow(TypedDict):
         "null: its bounds contradict each other",
     ]
     datagrams_matched: MatchedRow
+
+
+class BothEndsFigures(EndsFigures):
+    """What they come to when all captures are known."""
+
+    path: list[PassageRow]
+    copies_sent_after_arrival: Annotated[int | None, "copies that nobody needed"]
+    copies_sent_after_arrival_at_least: Annotated[int, "those that certainly were"]
     unknown: Annotated[dict[str, str], "figures that cannot be told, and why"]
+
+
+class BothEndsRow(BothEndsFigures):
+    """A stream of which the captures at its sender and at its receiver are given."""
+
+    system: str
+    id: str
+    sender_name: str | None
+    receiver_name: str | None
 
 
 class ToolRow(TypedDict):

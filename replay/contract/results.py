@@ -12,10 +12,14 @@ from seqaudit.decoders.contract.events import compact
 from seqaudit.replay.contract.finding import FindingDetail
 from seqaudit.replay.contract.report_rows import (
     ConnectionFigures,
+    EndsFigures,
     ParameterFigures,
+    PassageKind,
     QueryFigures,
+    Ranges,
     StateRow,
     StreamFigures,
+    StreamSide,
     ViewFigures,
     WindowFigures,
 )
@@ -85,12 +89,52 @@ class JudgedDetail(TypedDict):
     not_judged: dict[str, list[str]]
 
 
+class LackDetail(TypedDict):
+    """Copies that the capture at one end lacks, as ``sequence.passages.Lack`` has them."""
+
+    missing: int
+    outside: int
+    from_ns: int
+    to_ns: int
+    untimed: int
+    seqnos: Ranges
+    marks: list[tuple[int, int]]
+
+
+class PathDetail(TypedDict):
+    """Numbers of what went one way; ``passage_rows.passage`` says what they are."""
+
+    kind: PassageKind
+    word: str
+    end: StreamSide
+    sent: int
+    arrived: int
+    lost: LackDetail
+    unsent: LackDetail
+    hidden: int
+    hides: str
+    why: str | None
+
+
+class EndsDetail(EndsFigures):
+    """A stream at both ends; which of its copies were sent after their message had arrived, only
+    whole captures tell."""
+
+    path: list[PathDetail]
+    after: int  # copies that certainly were
+    undecided: int
+    late: int  # undecided if the receiver's capture ends before ``late_ns``
+    late_ns: int
+    begin_ns: int | None  # all are if it begins later, or where this is null
+    why: str | None  # nobody can tell; null: somebody may
+
+
 STREAM: Final = ResultKind[StreamFigures]("STREAM")  # of a type of its system
 GAP: Final = ResultKind[GapFigures]("GAP")
 #: One end of a connection: its states, what was left unacked.
 CONNECTION: Final = ResultKind[ConnectionDetail]("CONNECTION")
 #: A stream whose sender's and receiver's captures are both given.
-BOTH_ENDS: Final = ResultKind[Row]("BOTH_ENDS")
+BOTH_ENDS: Final = ResultKind[EndsDetail]("BOTH_ENDS")
 FINDING: Final = ResultKind[FindingDetail]("FINDING")
 VIEW: Final = ResultKind[ViewFigures]("VIEW")
 QUERY: Final = ResultKind[QueryFigures]("QUERY")  # of a cache: what was asked, how it ended

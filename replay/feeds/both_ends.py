@@ -1,22 +1,20 @@
 """A feed at its sender and at a receiver: which numbers the path lost.
 
-Every capture notes, a stream at a time, what came of it, bounded; ``FeedMeeting`` compares them
-when all captures of the conversation were replayed, whatever their order. A number counts once,
-however often it was captured: what came again, or as a repair, is no part of the path. A receiver
-is only held against what was sent from the first number on that it has: before, it may not have
-joined.
+Every capture notes, a stream at a time, what came of it, bounded; they meet when all captures of
+the conversation were replayed. A number counts once, however often it was captured: what came
+again, or as a repair, is no part of the path. A receiver is only held against what was sent from
+the first number on that it has: before, it may not have joined.
 
 Nothing goes back in a feed, so how far the clocks are apart is bounded on one side only. It need
 not be known where numbers grow: the receiver's capture went on where it has lower and higher ones.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from seqaudit.replay.contract.engine import Detail
-from seqaudit.replay.contract.passage_rows import TOO_MUCH, ends_row, judged_at, passage
-from seqaudit.replay.contract.results import BOTH_ENDS, Result
+from seqaudit.replay.contract.engine import MetEnds
+from seqaudit.replay.contract.passage_rows import MISSING, TOO_MUCH, UNSENT, ends_row, passage
 from seqaudit.replay.feeds.rows import FeedColumns, FeedRows
 from seqaudit.replay.feeds.stream import FeedStream
 from seqaudit.replay.sequence.clocks import Clocks, Sightings
@@ -121,56 +119,32 @@ class FeedEnds:
         alone = stream is not None and len({_host(sender) for sender in stream.senders}) == 1
         return self._came.get(key) if alone else None
 
-    def sent(self, key: str) -> bool:
+    def at_sender(self, key: str) -> bool:
         """Was the capture taken at the sender of a stream?"""
         sender = self.streams[key].sender
         return sender is not None and _host(sender) == self.local
 
+    def sent(self) -> Iterator[str]:
+        return (key for key in sorted(self.streams) if self.came(key) and self.at_sender(key))
 
-class FeedMeeting:
-    """All captures of one conversation that were taken at a host of its own."""
+    def met(self, stream: str, there: "FeedEnds") -> MetEnds | None:
+        sent, came = self.came(stream), there.came(stream)
+        if came is None or there.at_sender(stream) or there.local == self.local:
+            return None
+        assert sent is not None and sent.first is not None, "it came"
+        assert self.local is not None and there.local is not None, "hosts at their interfaces"
+        clocks = Clocks(sent.seen.common(came.seen), ())
+        own = _passed(sent, came, clocks, self.streams[stream].space)
+        why = _why([self.streams[stream], there.streams[stream]], [sent, came])
+        path = [passage(KIND, WORD, own, numbered=True, why=why)]
+        row = ends_row(
+            self.local, there.local, (self.capture, there.capture), path, clocks,
+            sent.first.at_ns, OF_COPIES,
+        )  # fmt: skip
+        return MetEnds("feed", sent.first, row)
 
-    def __init__(self, conversation: str) -> None:
-        self.conversation = conversation
-        self.captures: list[FeedEnds] = []
-
-    def add(self, ends: FeedEnds) -> None:
-        """One capture is over."""
-        self.captures.append(ends)
-
-    def results(self) -> Iterator[Result]:
-        """A row for every stream and receiver with both ends, and where that was judged."""
-        ordered = sorted(self.captures, key=lambda ends: ends.capture)
-        judged: set[int] = set()
-        for here in ordered:
-            for key in sorted(here.streams):
-                sent = here.came(key)
-                if sent is None or sent.first is None or not here.sent(key):
-                    continue
-                for there in ordered:
-                    came = there.came(key)
-                    if came is None or there.sent(key) or there.local == here.local:
-                        continue
-                    judged |= {here.capture, there.capture}
-                    row = _row(key, (here, sent), (there, came))
-                    yield Result(
-                        here.capture, BOTH_ENDS, self.conversation, "feed", row, key, *sent.first
-                    )
-        for ends in ordered:
-            yield from judged_at(ends.capture, judged, self.conversation, "feed")
-
-
-def _row(
-    key: str, here: tuple[FeedEnds, _FirstArrivals], there: tuple[FeedEnds, _FirstArrivals]
-) -> Detail:
-    (sender, sent), (receiver, came) = here, there
-    clocks = Clocks(sent.seen.common(came.seen), ())
-    offset = None if sent.first is None else clocks.at(sent.first.at_ns)
-    own = _passed(sent, came, clocks, sender.streams[key].space)
-    told = passage(KIND, WORD, own, numbered=True, why=_why(key, here, there))
-    captures = sender.capture, receiver.capture
-    row = ends_row(sender.local, receiver.local, captures, [told], offset, clocks.matched())
-    return row | {"why": OF_COPIES}
+    def judges(self) -> tuple[str, Sequence[str]]:
+        return "feed", (MISSING, UNSENT)
 
 
 def _passed(sent: _FirstArrivals, came: _FirstArrivals, clocks: Clocks, space: int) -> Passed:
@@ -191,16 +165,17 @@ def _passed(sent: _FirstArrivals, came: _FirstArrivals, clocks: Clocks, space: i
     return found
 
 
-def _why(
-    key: str, here: tuple[FeedEnds, _FirstArrivals], there: tuple[FeedEnds, _FirstArrivals]
-) -> str | None:
-    """Why nobody can tell how many were lost; null: they are counted."""
-    streams = [ends.streams[key] for ends, _ in (here, there)]
+def _why(streams: Sequence[FeedStream], came: Sequence[_FirstArrivals]) -> str | None:
+    """Why nobody can tell how many were lost; null: they are counted.
+
+    Args:
+        streams, came: at the sender and at the receiver.
+    """
     if 0 < streams[0].space < LEAST_SPACE:
         return TOO_FEW.format(streams[0].space)
     if any(stream.restarts for stream in streams):
         return ANEW
-    return TOO_MUCH if any(came.passages.full for _, came in (here, there)) else None
+    return TOO_MUCH if any(one.passages.full for one in came) else None
 
 
 def _host(end: str) -> str:

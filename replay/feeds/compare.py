@@ -2,20 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from seqaudit.replay.contract.both_ends import BothEnds, EndsMeeting, two_ends
+from seqaudit.replay.contract.both_ends import BothEnds, two_ends
 from seqaudit.replay.contract.engine import Compared, Detail, Opening, Replayed
 from seqaudit.replay.feeds import sessions
 
 if TYPE_CHECKING:
     from seqaudit.replay.feeds.both_ends import FeedEnds
-
-
-def meeting(conversation: str) -> "EndsMeeting[FeedEnds]":
-    """The captures of one conversation that were taken at a host of its own."""
-    from seqaudit.replay.feeds.both_ends import FeedMeeting
-
-    met = FeedMeeting(conversation)
-    return EndsMeeting(met.add, met.results)
 
 
 def ends_of(told: Opening) -> "FeedEnds | None":

@@ -1,17 +1,19 @@
 """Feeds as the replay stage and the report know them."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from seqaudit.replay.contract.both_ends import met
 from seqaudit.replay.contract.engine import Columns, Opened, Opening, System
-from seqaudit.replay.feeds.compare import FeedComparison, ends_of, meeting
+from seqaudit.replay.contract.results import Result
+from seqaudit.replay.feeds.compare import FeedComparison, ends_of
 from seqaudit.replay.feeds.parameters import PARAMETERS
 from seqaudit.replay.feeds.report_rows import FeedStreamRow
 from seqaudit.replay.feeds.rules import FEED as RULES
 
 if TYPE_CHECKING:
+    from seqaudit.replay.feeds.both_ends import FeedEnds
     from seqaudit.replay.feeds.rows import FeedRows
 
 
@@ -27,12 +29,14 @@ def _open(told: Opening) -> Opened:
         assert isinstance(rows, FeedRows), "as _columns made them"
         engine.take_rows(rows)
 
-    def met_ends() -> object:
+    def sure_ends() -> "FeedEnds | None":
         sure = ends is not None and engine.confirmed and not engine.recognised
         return ends.over(engine.streams) if ends is not None and sure else None
 
-    over = met(told, met_ends, lambda _: findings.results(engine, told.capture, told.told))
-    return Opened(engine, over, take_columns=take)
+    def results(_: int) -> Iterable[Result]:
+        return findings.results(engine, told.capture, told.told)
+
+    return Opened(engine, results, take_columns=take, ends=sure_ends)
 
 
 def _columns(batch: pa.RecordBatch) -> "FeedRows":
@@ -48,7 +52,6 @@ FEEDS: Final = System(
     ("FD",),
     PARAMETERS,
     columns=_columns,
-    meeting=meeting,
     comparison=FeedComparison,
     streams={"feed": [FeedStreamRow]},
     endless=frozenset({"feed"}),

@@ -2,7 +2,7 @@
 
 An engine replays one capture. What only both ends show (jgroups.md 6, "S+R") it writes into
 ``MemberEnds``, bounded; the replay stage, which has all captures of a conversation one after the
-other, hands all of them to ``JGroupsMeeting``, whose answer does not depend on their order.
+other, lets them meet.
 
     a resent copy of seqno q, sent at c                                          it was sent
     q had first arrived at a, and a + the clocks' difference < c for certain     after the arrival
@@ -15,12 +15,13 @@ protocol: an engine says which streams it has an end of.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.report_rows import PassageKind
 from seqaudit.replay.sequence.clocks import Clocks, Key, Sightings
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.passages import NumberRun, Passages, Passed
@@ -39,14 +40,14 @@ IP_IDS: Final = 1 << 16
 ALL: Final = ""
 
 #: What goes from a stream's sender to its receiver, and what goes back.
-THERE: Final[Mapping[Kind, str]] = {
+THERE: Final[Mapping[Kind, PassageKind]] = {
     Kind.DATA: "messages",
     Kind.RETRANSMISSION: "messages",
     Kind.VIEW: "messages",
     Kind.HIGHEST: "highest",
     Kind.CLOSE: "closes",
 }
-BACK: Final[Mapping[Kind, str]] = {
+BACK: Final[Mapping[Kind, PassageKind]] = {
     Kind.ACK: "acks", Kind.REQUEST: "requests", Kind.SYNC: "syncs"
 }  # fmt: skip
 
@@ -176,41 +177,13 @@ class Met(NamedTuple):
         """The sender's."""
         return self.at_sender.streams[self.stream]
 
-
-class JGroupsMeeting:
-    """All captures of one conversation."""
-
-    def __init__(self, conversation: str) -> None:
-        self.conversation = conversation
-        self.captures: list[MemberEnds] = []
-
-    def add(self, ends: MemberEnds) -> None:
-        """One capture is over."""
-        self.captures.append(ends)
-
     @property
     def full(self) -> bool:
-        """Was there more than is remembered? Then nothing is compared, whatever the order."""
-        return any(ends.passages.full for ends in self.captures)
-
-    def met(self) -> Iterator[Met]:
-        """Every stream with a capture at its sender and one at its receiver, in a stable order."""
-        ordered = sorted(self.captures, key=lambda ends: ends.capture)
-        for ends in ordered:
-            for stream in sorted(ends.streams):
-                end = ends.streams[stream]
-                if end.role != SENDER:
-                    continue
-                for other in ordered:
-                    receiver = other.local
-                    if receiver is None or receiver == end.sender or other.last is None:
-                        continue
-                    to_all = end.receiver is None and _together(ends, other, end.sender)
-                    if receiver == end.receiver or to_all:
-                        yield Met(stream, ends, other, receiver)
+        """Was there more than is remembered? Then nothing is compared."""
+        return self.at_sender.passages.full or self.at_receiver.passages.full
 
 
-def _together(ends: MemberEnds, other: MemberEnds, sender: str) -> bool:
+def together(ends: MemberEnds, other: MemberEnds, sender: str) -> bool:
     """Whether a member was there when another sent to all: captures of other runs of a cluster have
     its name as well."""
     if any(way[0] == sender for way in other.seen):
@@ -259,14 +232,14 @@ def clocks_of(met: Met) -> Clocks:
     return Clocks(out, back)
 
 
-def passed(met: Met) -> dict[str, Passed]:
+def passed(met: Met) -> dict[PassageKind, Passed]:
     """What came over of everything that went either way, by the word for it."""
     clocks = clocks_of(met)
     spans = {}
     for ends in (met.at_sender, met.at_receiver):
         assert ends.first is not None and ends.last is not None, "it holds datagrams of both"
         spans[ends.capture] = ends.first.at_ns, ends.last.at_ns
-    found: dict[str, Passed] = {}
+    found: dict[PassageKind, Passed] = {}
     for words, here, there, from_here in (
         (THERE, met.at_sender, met.at_receiver, clocks),
         (BACK, met.at_receiver, met.at_sender, clocks.reversed()),

@@ -1,28 +1,30 @@
 """What the report says of streams whose sender's and receiver's captures are both given."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Final
 
+from seqaudit.replay.contract.engine import MetEnds
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
 from seqaudit.replay.contract.passage_rows import (
     MISSING,
     TOO_MUCH,
     UNSENT,
-    PathRow,
     ends_row,
-    judged_at,
     passage,
 )
+from seqaudit.replay.contract.report_rows import PassageKind
 from seqaudit.replay.contract.reporter import listed
-from seqaudit.replay.contract.results import BOTH_ENDS, FINDING, Result, Row
+from seqaudit.replay.contract.results import EndsDetail, PathDetail
 from seqaudit.replay.jgroups.both_ends import (
     BACK,
-    JGroupsMeeting,
+    SENDER,
     JudgedCopies,
+    MemberEnds,
     Met,
     clocks_of,
     judge,
     passed,
+    together,
 )
 from seqaudit.replay.sequence.clocks import Clocks
 from seqaudit.replay.sequence.passages import Passed
@@ -34,7 +36,7 @@ NO_MATCH: Final = "no datagram from its {} to its {} is in both captures to comp
 CLOCK_SET: Final = "the clock of a capture was set meanwhile"
 OF_UNICASTS: Final = "copies of multicasts are not judged by both ends"
 #: What the wire calls it.
-WORDS: Final = {
+WORDS: Final[Mapping[PassageKind, str]] = {
     "messages": "message",
     "highest": "HIGHEST_SEQNO",
     "closes": "CLOSE",
@@ -49,36 +51,35 @@ CROSSING: Final = (
 )
 
 
-def results(meeting: JGroupsMeeting) -> Iterator[Result]:
-    """A row for every stream with both ends, what is proven of it, and where that was judged."""
-    judged: set[int] = set()
-    for met in meeting.met():
+class JGroupsEnds(MemberEnds):
+    """What a capture says of streams together with those at their other ends."""
+
+    def sent(self) -> list[str]:
+        return sorted(key for key, end in self.streams.items() if end.role == SENDER)
+
+    def met(self, stream: str, there: MemberEnds) -> MetEnds | None:
+        end, receiver = self.streams[stream], there.local
+        if receiver is None or receiver == end.sender or there.last is None:
+            return None
+        to_all = end.receiver is None and together(self, there, end.sender)
+        if receiver != end.receiver and not to_all:
+            return None
+        met = Met(stream, self, there, receiver)
         clocks = clocks_of(met)
-        told = judge(met, clocks)
-        sender, receiver = met.at_sender.capture, met.at_receiver.capture
-        end = met.end
-        judged |= {sender, receiver}
-        detail = _row(met, told, clocks, full=meeting.full)
-        frame, at_ns = end.first
-        yield Result(
-            sender, BOTH_ENDS, meeting.conversation, end.system, detail, met.stream, frame, at_ns
-        )
-        if told.after:
-            found = _needless(met, told)
-            yield Result(
-                sender, FINDING, meeting.conversation, end.system, found.detail(), met.stream,
-                found.frame, found.at_ns, found.rule,
-            )  # fmt: skip
-    for ends in meeting.captures:
-        rules = [MISSING, UNSENT]
-        if any(end.receiver is not None for end in ends.streams.values()):
+        copies = judge(met, clocks)
+        finding = _needless(met, copies) if copies.after else None
+        return MetEnds(end.system, end.first, _row(met, copies, clocks), finding)
+
+    def judges(self) -> tuple[str, list[str]]:
+        rules = [MISSING, UNSENT] if self.streams else []
+        if any(end.receiver is not None for end in self.streams.values()):
             rules.append(NEEDLESS)
-        if ends.streams:
-            system = min(end.system for end in ends.streams.values())
-            yield from judged_at(ends.capture, judged, meeting.conversation, system, rules)
+        return min((end.system for end in self.streams.values()), default=""), rules
 
 
-def settled(row: Row, begins_ns: int | None, ends_ns: int | None) -> tuple[int | None, str | None]:
+def settled(
+    row: EndsDetail, begins_ns: int | None, ends_ns: int | None
+) -> tuple[int | None, str | None]:
     """How many copies were sent after their message had arrived; null, and why nobody can tell.
 
     Args:
@@ -97,11 +98,10 @@ def settled(row: Row, begins_ns: int | None, ends_ns: int | None) -> tuple[int |
     return (None, CROSSING.format(undecided)) if undecided else (row["after"], None)
 
 
-def _passage(met: Met, word: str, own: Passed) -> PathRow:
+def _passage(met: Met, word: PassageKind, own: Passed) -> PathDetail:
     """Numbers of what went one way."""
     back = word in BACK.values()
     hidden = None if back else met.at_receiver.hidden.get(met.stream)
-    full = met.at_sender.passages.full or met.at_receiver.passages.full
     return passage(
         word,
         WORDS[word],
@@ -109,40 +109,43 @@ def _passage(met: Met, word: str, own: Passed) -> PathRow:
         back=back,
         numbered=word == "messages",
         hidden=0 if hidden is None else hidden.total(),
-        why=TOO_MUCH if full else None,
+        why=TOO_MUCH if met.full else None,
     )
 
 
-def _row(met: Met, told: JudgedCopies, clocks: Clocks, *, full: bool) -> Row:
+def _row(met: Met, told: JudgedCopies, clocks: Clocks) -> EndsDetail:
     """Numbers of one stream; ``settled`` says what they come to."""
-    matched = clocks.matched()
     why = None
     if met.end.receiver is None:
         why = OF_UNICASTS
-    elif full:
+    elif met.full:
         why = TOO_MUCH
-    elif told.copies and not matched["out"]:
+    elif told.copies and not clocks.out:
         why = NO_MATCH.format("sender", "receiver")
-    elif told.copies and not matched["back"]:
+    elif told.copies and not clocks.back:
         why = NO_MATCH.format("receiver", "sender")
     elif told.clock_set:
         why = CLOCK_SET
     end = met.end
-    offset = clocks.at(end.first.at_ns)
     path = [_passage(met, word, own) for word, own in passed(met).items()]
     captures = met.at_sender.capture, met.at_receiver.capture
-    return ends_row(end.sender, met.receiver, captures, path, offset, matched) | {
+    row = ends_row(end.sender, met.receiver, captures, path, clocks, end.first.at_ns, why)
+    return {
+        **row,
         "conn_id": end.conn_id,
-        "copies_sent": None if full or end.receiver is None else told.copies,
+        "copies_sent": None if met.full or end.receiver is None else told.copies,
         "after": told.after,
         "after_seqnos": inclusive(listed(told.seqnos)),
         "undecided": told.undecided,
         "late": told.late,
         "late_ns": told.late_ns,
         "begin_ns": told.begin_ns,
-        "why": why,
         "examples": [
-            {"seqno": seqno, "copy": copy._asdict(), "arrival": arrival._asdict()}
+            {
+                "seqno": seqno,
+                "copy": {"frame": copy.frame, "at_ns": copy.at_ns},
+                "arrival": {"frame": arrival.frame, "at_ns": arrival.at_ns},
+            }
             for seqno, copy, arrival in told.examples
         ],
     }

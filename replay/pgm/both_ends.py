@@ -1,18 +1,18 @@
 """One TSI at its sender and at a receiver: which packets, repairs and NAKs the path lost.
 
-Every capture writes into its ``TsiEnds`` what passed, bounded; ``PgmMeeting`` compares them when
-all of the TSI's captures were replayed, whatever their order. ODATA counts once for each sqn, as a
-sender sends it once; RDATA, NCF and NAK as often as they were captured. A receiver is only held
-against what was sent from the first sqn and SPM on that it met: before, it may not have joined the
-group.
+Every capture writes into its ``TsiEnds`` what passed, bounded; they meet when all of the TSI's
+captures were replayed. ODATA counts once for each sqn, as a sender sends it once; RDATA, NCF and
+NAK as often as they were captured. A receiver is only held against what was sent from the first sqn
+and SPM on that it met: before, it may not have joined the group.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.report_rows import PassageKind
 from seqaudit.replay.sequence.clocks import Clocks, Sightings
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.passages import NumberRun, Passages, Passed
@@ -22,11 +22,11 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet
 RUN_NS: Final = 100_000_000
 SQNS: Final = 1 << 32
 
-DATA: Final = "messages"
-REPAIRS: Final = "repairs"
-NCFS: Final = "confirmations"
-SPMS: Final = "highest"
-NAKS: Final = "requests"
+DATA: Final[PassageKind] = "messages"
+REPAIRS: Final[PassageKind] = "repairs"
+NCFS: Final[PassageKind] = "confirmations"
+SPMS: Final[PassageKind] = "highest"
+NAKS: Final[PassageKind] = "requests"
 #: What the sender sends to all receivers.
 _THERE: Final = (DATA, REPAIRS, NCFS, SPMS)
 _WORDS: Final = {"RDATA": REPAIRS, "NCF": NCFS, "SPM": SPMS, "NAK": NAKS}
@@ -37,6 +37,7 @@ class TsiEnds:
     """What one capture knows of a TSI.
 
     Attributes:
+        tsi: its name.
         local: the host at whose interface it was taken; ``sender``: the TSI's; null: not known.
         start: the first sqn that its receiver counts; null: at the sender, or nothing came.
         hidden: sqns that its receiver did not go on asking for and that did not come here.
@@ -45,6 +46,7 @@ class TsiEnds:
     """
 
     capture: int
+    tsi: str
     local: str | None
     sender: str | None = None
     start: int | None = None
@@ -120,28 +122,7 @@ class TsiEnds:
         return Clocks(self._there.common(other._there), there.common(here))
 
 
-class PgmMeeting:
-    """All captures of one TSI that were taken at a host of its own."""
-
-    def __init__(self, conversation: str) -> None:
-        self.conversation = conversation
-        self.captures: list[TsiEnds] = []
-
-    def add(self, ends: TsiEnds) -> None:
-        """One capture is over."""
-        ends.flush()
-        self.captures.append(ends)
-
-    def met(self) -> Iterator[tuple[TsiEnds, TsiEnds]]:
-        """A capture at the sender with one at a receiver, in a stable order."""
-        ordered = sorted(self.captures, key=lambda ends: ends.capture)
-        for here in ordered:
-            for there in ordered:
-                if here.sending and not there.sending and there.start is not None:
-                    yield here, there
-
-
-def passed(here: TsiEnds, there: TsiEnds) -> dict[str, Passed]:
+def passed(here: TsiEnds, there: TsiEnds) -> dict[PassageKind, Passed]:
     """What came over of everything that went either way, by the word for it.
 
     Args:
@@ -151,7 +132,7 @@ def passed(here: TsiEnds, there: TsiEnds) -> dict[str, Passed]:
     clocks, turn = here.clocks_to(there), _turn(here, there)
     spans = [(0, 0) if e.first is None or e.last is None else (e.first.at_ns, e.last.at_ns)
              for e in (here, there)]  # fmt: skip
-    found: dict[str, Passed] = {}
+    found: dict[PassageKind, Passed] = {}
     for word in _THERE:
         by = 0 if word == SPMS else turn
         begins = there.begins(word)

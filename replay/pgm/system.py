@@ -3,9 +3,8 @@
 from functools import partial
 from typing import Final
 
-from seqaudit.replay.contract.both_ends import met
 from seqaudit.replay.contract.engine import Joining, Opened, Opening, System
-from seqaudit.replay.pgm.compare import PgmEnds, ends_of, meeting
+from seqaudit.replay.pgm.compare import PgmComparison, ends_of
 from seqaudit.replay.pgm.parameters import PARAMETERS
 from seqaudit.replay.pgm.report_rows import PgmStreamRow
 from seqaudit.replay.pgm.rules import PGM as RULES
@@ -19,8 +18,8 @@ def _open(told: Opening) -> Opened:
 
     ends = ends_of(told)
     engine = PgmEngine(told.conversation, told.parameters, told.vantage, ends)
-    over = met(told, lambda: ends, partial(findings.results, engine, told.capture))
-    return Opened(engine, over, engine.takes)
+    results = partial(findings.results, engine, told.capture)
+    return Opened(engine, results, engine.takes, ends=lambda: ends)
 
 
 PGM: Final = System(
@@ -31,8 +30,7 @@ PGM: Final = System(
     PARAMETERS,
     joins={NAME: Joining(carries=True)},
     members=False,
-    meeting=meeting,
-    comparison=PgmEnds,
+    comparison=PgmComparison,
     streams={NAME: [PgmStreamRow]},
     endless=frozenset({NAME}),
 )

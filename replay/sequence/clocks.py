@@ -11,7 +11,7 @@ clock was set meanwhile, and nothing is said.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 #: Greatest rate at which two clocks part: 500 ppm, as much as NTP slews (RFC 5905), is 1 / 2000.
@@ -111,9 +111,15 @@ class Clocks:
         """The offset the other way."""
         return Clocks(self._back, self._out)
 
-    def matched(self) -> Mapping[str, int]:
-        """Datagrams that were compared, by direction."""
-        return {"out": len(self._above), "back": len(self._below)}
+    @property
+    def out(self) -> int:
+        """Datagrams from S to R that were compared."""
+        return len(self._above)
+
+    @property
+    def back(self) -> int:
+        """Datagrams from R to S that were compared."""
+        return len(self._below)
 
     def at(self, at_ns: int) -> Offset | None:
         """The offset at a time of S; null if the bounds contradict each other."""

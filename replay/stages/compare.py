@@ -5,8 +5,8 @@ from typing import cast
 
 from seqaudit.replay.contract.engine import Compared, Comparison, Detail, Replayed, Rows
 from seqaudit.replay.contract.finding import PlacedFinding
-from seqaudit.replay.contract.report_rows import StreamFigures, StreamRow
-from seqaudit.replay.contract.results import D, ResultKind, ResultRow
+from seqaudit.replay.contract.report_rows import BothEndsFigures, StreamFigures, StreamRow
+from seqaudit.replay.contract.results import D, EndsDetail, ResultKind, ResultRow
 from seqaudit.replay.contract.wall import Wall
 from seqaudit.replay.stages.systems import SYSTEMS
 
@@ -85,8 +85,8 @@ class Comparisons:
             self._replayed[comparison] = asked
         return found
 
-    def both_ends(self, row: ResultRow[Detail]) -> Detail:
-        """The detail of a BOTH_ENDS row, once everything is judged."""
+    def both_ends(self, row: ResultRow[EndsDetail]) -> BothEndsFigures:
+        """What a BOTH_ENDS row comes to, once everything is judged."""
         comparison = self._at(row["capture"])[system_of(row)]
         return comparison.both_ends(row["detail"], self._replayed[comparison])
 

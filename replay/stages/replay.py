@@ -35,7 +35,8 @@ from seqaudit.decoders.contract.events import (
     Flag,
     Kind,
 )
-from seqaudit.replay.contract.engine import COLUMNS, Columns, Joining, Meeting, Opened, Opening, Row
+from seqaudit.replay.contract import both_ends
+from seqaudit.replay.contract.engine import COLUMNS, Columns, Ends, Joining, Opened, Opening, Row
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.results import (
     ACCOUNT,
@@ -112,9 +113,9 @@ class _Conversations:
         self._state: _Conversation | None = None
         self._failed: tuple[int, str] | None = None  # of which the rest is not replayed
         self._began: tuple[int, int] | None = None  # frame and time of its first row
-        self._name = NO_CONVERSATION  # of all captures of which the meeting is
+        self._name = NO_CONVERSATION  # of all captures whose ends meet
         self._first_capture = 0  # of that conversation
-        self._meetings: dict[str, Meeting] = {}  # by network
+        self._ends: dict[str, list[Ends]] = {}  # by network
         self._told: set[Hashable] = set()
         self._at_members = sum(c.vantage.kind == AT_MEMBER for c in settings.captures)
 
@@ -160,8 +161,6 @@ class _Conversations:
             self._name, self._first_capture = conversation, capture
         self._began = began
         own: CaptureSettings = self._settings.captures[capture]
-        if own.network not in self._meetings and system is not None and system.meeting is not None:
-            self._meetings[own.network] = system.meeting(conversation)
         self._state = _Conversation(
             Opening(
                 capture,
@@ -171,7 +170,6 @@ class _Conversations:
                 self._settings.readers.get(system.name, unread) if system else unread,
                 self._at_members,
                 self._told,
-                self._meetings.get(own.network),
             )
         )
         return self._state
@@ -180,17 +178,20 @@ class _Conversations:
         if self._state is None:
             return
         try:
-            self._results.extend(self._state.finish())
+            ends = self._state.finish(self._results)
+            if ends is not None:
+                network = self._settings.captures[ends.capture].network
+                self._ends.setdefault(network, []).append(ends)
         except Exception as problem:
             self._fail(problem)
         self._state = None
 
     def _meet(self) -> None:
         """What the captures of a conversation say together."""
-        meetings, self._meetings = self._meetings, {}
-        for meeting in meetings.values():
+        networks, self._ends = self._ends, {}
+        for captures in networks.values():
             try:
-                self._results.extend(list(meeting.results()))
+                self._results.extend(list(both_ends.results(self._name, captures)))
             except Exception as problem:
                 self._raised_in_tests(problem)
                 self._results.append(_failed(self._first_capture, self._name, problem, BOTH))
@@ -293,8 +294,7 @@ def _pass_on(row: Row) -> Result:
 def load_engines() -> None:
     """Import all engines now: before a fork, once for all processes."""
     for name, system in SYSTEMS.items():
-        meeting = None if system.meeting is None else system.meeting(name)
-        system.open(Opening(0, f"{name}|", {}, Vantage(), unread, 0, set(), meeting))
+        system.open(Opening(0, f"{name}|", {}, Vantage(), unread, 0, set()))
 
 
 class _Conversation:
@@ -400,13 +400,15 @@ class _Conversation:
         if before is not None and before != stream and before in self._open:
             self._feed(self._open.pop(before))
 
-    def finish(self) -> list[Result]:
-        """The conversation is over in this capture."""
+    def finish(self, results: list[Result]) -> Ends | None:
+        """The conversation is over in this capture; what it holds of an end."""
         if self._opened is None:
-            return []
+            return None
         self._end_runs(None)
         self._opened.engine.close()
-        return list(self._opened.results(self._last_ns))
+        ends = self._opened.ends()
+        results.extend(list(self._opened.results(self._last_ns)))
+        return ends
 
     def not_judged(self) -> Iterator[Result]:
         """That no rule of its system was judged here."""

@@ -12,12 +12,13 @@ Over TCP nothing gets lost between the ends while the connection lives; what one
 cut off with it, or not captured.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.report_rows import PassageKind
 from seqaudit.replay.sequence.clocks import Clocks, Sightings
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.passages import (
@@ -41,10 +42,10 @@ MAX_FRAGMENTED: Final = 100_000
 CODE_BITS: Final = 40
 
 #: The kind of what has no copies and is compared whatever it holds.
-FRAMES: Final = "frames"
-SAMPLES: Final = "samples"
+FRAMES: Final[PassageKind] = "frames"
+SAMPLES: Final[PassageKind] = "samples"
 #: What of a session's traffic is counted -> what one of it is called.
-WORDS: Final = {
+WORDS: Final[Mapping[PassageKind, str]] = {
     FRAMES: "frame",
     SAMPLES: "sample",
     "heartbeats": "heartbeat",
@@ -212,37 +213,7 @@ class ArrivedOnWay:
     ambiguous: set[str] = field(default_factory=set)
 
 
-class ZenohMeeting:
-    """All captures of one session that were taken at an end of it.
-
-    Args:
-        grouped: what is sent goes to a group.
-    """
-
-    def __init__(self, *, grouped: bool) -> None:
-        self._grouped = grouped
-        self.captures: list[SessionEnds] = []
-
-    def add(self, ends: SessionEnds) -> None:
-        """One capture is over."""
-        self.captures.append(ends)
-
-    def met(self) -> Iterator[MetWay]:
-        """Every way with a capture at its sender and one at its receiver, in a stable order."""
-        ordered = sorted(self.captures, key=lambda ends: ends.capture)
-        for here in ordered:
-            for way in sorted(here.seen):
-                if address(way.sender) != here.local:
-                    continue
-                for there in ordered:
-                    if there.local == here.local:
-                        continue
-                    receives = self._grouped or address(way.receiver) == there.local
-                    if receives and _together(way, here, there):
-                        yield MetWay(way, here, there)
-
-
-def _together(way: Way, here: SessionEnds, there: SessionEnds) -> bool:
+def together(way: Way, here: SessionEnds, there: SessionEnds) -> bool:
     """Whether both were taken in one run: another one may have the same endpoints."""
     if here.first is None or here.last is None or there.first is None or there.last is None:
         return False

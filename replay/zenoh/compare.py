@@ -6,13 +6,24 @@ What it is made with is imported when there is zenoh: this is known for every ca
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from seqaudit.replay.contract.both_ends import BothEnds
-from seqaudit.replay.contract.engine import Compared, Detail, Replayed, Rows
+from seqaudit.replay.contract.both_ends import BothEnds, two_ends
+from seqaudit.replay.contract.engine import Compared, Detail, Opening, Replayed, Rows
 from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.contract.results import QUERY
 
 if TYPE_CHECKING:
+    from seqaudit.replay.zenoh.both_ends_findings import ZenohEnds
     from seqaudit.replay.zenoh.causes import Why
+
+
+def ends_of(told: Opening) -> "ZenohEnds | None":
+    """Where an engine writes what only both ends show; null if there are not two."""
+    address = told.vantage.address
+    if not two_ends(told) or address is None:
+        return None
+    from seqaudit.replay.zenoh.both_ends_findings import ZenohEnds
+
+    return ZenohEnds(told.capture, told.conversation, address)
 
 
 class ZenohComparison(BothEnds):

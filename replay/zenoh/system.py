@@ -3,10 +3,8 @@
 from functools import partial
 from typing import Final
 
-from seqaudit.replay.contract.both_ends import met
 from seqaudit.replay.contract.engine import Opened, Opening, Row, System
-from seqaudit.replay.zenoh.compare import ZenohComparison
-from seqaudit.replay.zenoh.meeting import ends_of, leg_meeting, of_engine
+from seqaudit.replay.zenoh.compare import ZenohComparison, ends_of
 from seqaudit.replay.zenoh.parameters import PARAMETERS
 from seqaudit.replay.zenoh.report_rows import (
     SamplesStreamRow,
@@ -27,7 +25,9 @@ def _open(told: Opening) -> Opened:
     ends = ends_of(told)
     engine = ZenohEngine(told.conversation, told.parameters, told.vantage, told.read, ends)
     results = partial(findings.results, engine, told.capture)
-    return Opened(engine, met(told, partial(of_engine, ends, engine), results))
+    if ends is None:
+        return Opened(engine, results)
+    return Opened(engine, results, ends=partial(ends.over, engine))
 
 
 def _shows(row: Row) -> bool:
@@ -43,7 +43,6 @@ ZENOH: Final = System(
     PARAMETERS,
     ordered=True,
     shows=_shows,
-    meeting=leg_meeting,
     comparison=ZenohComparison,
     streams={"zenoh": [SamplesStreamRow, UnnumberedStreamRow], "zenoh-hop": [TransportStreamRow]},
     endless=frozenset({"zenoh-hop"}),

@@ -3,9 +3,8 @@
 from functools import partial
 from typing import Final
 
-from seqaudit.replay.contract.both_ends import met
 from seqaudit.replay.contract.engine import Opened, Opening, System
-from seqaudit.replay.jgroups.compare import JGroupsEnds, ends_of, meeting
+from seqaudit.replay.jgroups.compare import JGroupsComparison, ends_of
 from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.mcast.rules import MCAST as RULES
 from seqaudit.replay.jgroups.report_rows import McastStreamRow
@@ -17,7 +16,8 @@ def _open(told: Opening) -> Opened:
 
     ends = ends_of(told)
     engine = McastEngine(told.conversation, told.parameters, told.vantage, ends)
-    return Opened(engine, met(told, lambda: ends, partial(findings.results, engine, told.capture)))
+    results = partial(findings.results, engine, told.capture)
+    return Opened(engine, results, ends=lambda: ends)
 
 
 MCAST: Final = System(
@@ -26,8 +26,7 @@ MCAST: Final = System(
     RULES,
     ("MC",),
     PARAMETERS,
-    meeting=meeting,
-    comparison=JGroupsEnds,
+    comparison=JGroupsComparison,
     streams={"nakack2": [McastStreamRow], "nakack4": [McastStreamRow]},
     from_one=frozenset({"nakack2", "nakack4"}),
 )

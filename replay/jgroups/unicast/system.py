@@ -3,9 +3,8 @@
 from functools import partial
 from typing import Final
 
-from seqaudit.replay.contract.both_ends import met
 from seqaudit.replay.contract.engine import Joining, Opened, Opening, System
-from seqaudit.replay.jgroups.compare import JGroupsEnds, ends_of, meeting
+from seqaudit.replay.jgroups.compare import JGroupsComparison, ends_of
 from seqaudit.replay.jgroups.report_rows import UnicastStreamRow
 from seqaudit.replay.jgroups.unicast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.unicast.rules import UNICAST as RULES
@@ -17,7 +16,8 @@ def _open(told: Opening) -> Opened:
 
     ends = ends_of(told)
     engine = UnicastEngine(told.conversation, told.parameters, told.vantage, ends)
-    return Opened(engine, met(told, lambda: ends, partial(findings.results, engine, told.capture)))
+    results = partial(findings.results, engine, told.capture)
+    return Opened(engine, results, ends=lambda: ends)
 
 
 def _connection(stream: str) -> str:
@@ -35,8 +35,7 @@ UNICAST: Final = System(
     PARAMETERS,
     joins={"unicast3": _OF_A_PAIR, "unicast4": _OF_A_PAIR},
     members=False,  # its members are those of MCAST's conversation
-    meeting=meeting,
-    comparison=JGroupsEnds,
+    comparison=JGroupsComparison,
     streams={"unicast3": [UnicastStreamRow], "unicast4": [UnicastStreamRow]},
     from_one=frozenset({"unicast3", "unicast4"}),
 )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.passage_rows import TOO_MUCH
-from seqaudit.replay.contract.results import BOTH_ENDS
+from seqaudit.replay.contract.results import BOTH_ENDS, EndsDetail
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
 from seqaudit.replay.jgroups.both_ends_findings import (
     BEGINS_LATE,
@@ -50,7 +50,7 @@ def together(at_a: Sequence[Event], at_b: Sequence[Event], *, swapped: bool = Fa
     return [row | {"detail": json.loads(row["detail"])} for row in found]
 
 
-def of_streams(told: Sequence[Told]) -> dict[int, Told]:
+def of_streams(told: Sequence[Told]) -> dict[int, EndsDetail]:
     """The rows of both ends, by conn_id."""
     return {
         row["detail"]["conn_id"]: row["detail"]
@@ -117,7 +117,7 @@ def test_few_are_left_open() -> None:
         plan = Plan(seed, tuple(range(0, 6000, 150)), loss=0.25, drops=(3000,))
         world = World(plan).play()
         for row in of_streams(together(world.at_a, ahead(world.at_b))).values():
-            assert row["copies_sent"] > 0
+            assert row["copies_sent"]
             count, _ = settled(row, 0, 10**16)
             open_ += count is None
             decided += count is not None
@@ -131,7 +131,7 @@ def test_the_order_of_the_captures_does_not_matter(plan: Plan) -> None:
     world = World(plan).play()
     at_b = ahead(world.at_b)
 
-    def without_numbers(rows: dict[int, Told]) -> dict[int, Told]:
+    def without_numbers(rows: dict[int, EndsDetail]) -> dict[int, Told]:
         numbers = ("sender_capture", "receiver_capture")
         return {
             conn: {k: v for k, v in row.items() if k not in numbers} for conn, row in rows.items()
@@ -169,7 +169,8 @@ def test_a_resend_of_what_had_arrived_is_proven_with_its_frames() -> None:
     (found,) = [r for r in told if r["rule"] == "UC043" and r["kind"] == "FINDING"]
     assert (found["capture"], found["detail"]["certainty"]) == (0, "proven")
     assert [(e["frame"]) for e in found["detail"]["evidence"]] == [4]
-    below, above = row["clock_offset_ns"]
+    below, above = row["clock_offset_ns"] or (None, None)
+    assert below is not None and above is not None
     assert below <= AHEAD <= above
     assert above - below < 20 * MS
 

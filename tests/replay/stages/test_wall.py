@@ -95,10 +95,10 @@ def test_a_conversation_that_cannot_be_put_into_words_is_a_finding_at_its_beginn
 
 
 def test_captures_that_cannot_be_compared_are_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(_: Any) -> None:
+    def fails(*_: Any) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(both_ends_findings, "results", fails)
+    monkeypatch.setattr(both_ends_findings.JGroupsEnds, "judges", fails)
     rows = [row_of(data(1), "unicast|lab", capture) for capture in (0, 1)]
     found = replayed(rows, captures=(AT_A, AT_B))
     assert {row["capture"] for row in found if row["kind"] == "STREAM"} == {0, 1}

@@ -2,23 +2,25 @@
 
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.zenoh.both_ends import SessionEnds, ZenohMeeting, clocks_of, passed
+from seqaudit.replay.zenoh.both_ends import MetWay, Way, clocks_of, passed
+from seqaudit.replay.zenoh.both_ends_findings import ZenohEnds
 
 MASK = 0x0FFF_FFFF
 MS = 1_000_000
-THERE, BACK = ("10.0.0.1:1", "10.0.0.2:2"), ("10.0.0.2:2", "10.0.0.1:1")
+THERE, BACK = Way("10.0.0.1:1", "10.0.0.2:2"), Way("10.0.0.2:2", "10.0.0.1:1")
+STREAM, SESSION = ">".join(THERE), "zenoh|udp|10.0.0.1:1|10.0.0.2:2"
 
 
-def piece(sn: int, at_ms: int, way: tuple[str, str] = THERE, word: str = "Fragment") -> Event:
+def piece(sn: int, at_ms: int, way: Way = THERE, word: str = "Fragment") -> Event:
     return Event(
         at_ms, at_ms * MS, Kind.NOTICE, word, "zenoh", None, *way, sn, sn + 1, conn_id=11,
         fresh_id=at_ms + 1,
     )  # fmt: skip
 
 
-def ends(capture: int, sns: list[int], mask: int = MASK) -> SessionEnds:
+def ends(capture: int, sns: list[int], mask: int = MASK) -> ZenohEnds:
     """A capture of frames one each millisecond, and of an answer to each."""
-    found = SessionEnds(capture, THERE[capture].rpartition(":")[0])
+    found = ZenohEnds(capture, SESSION, THERE[capture].rpartition(":")[0])
     for at_ms, sn in enumerate(sns):
         found.frames(piece(sn, 1000 + 10 * sn if mask == MASK else 10 * at_ms), mask)
         found.frames(piece(sn, 1001 + 10 * sn if mask == MASK else 10 * at_ms, BACK), mask)
@@ -26,11 +28,10 @@ def ends(capture: int, sns: list[int], mask: int = MASK) -> SessionEnds:
     return found
 
 
-def came(sender: SessionEnds, receiver: SessionEnds) -> dict[str, tuple[int, int, int]]:
-    meeting = ZenohMeeting(grouped=False)
-    meeting.add(receiver)
-    meeting.add(sender)
-    (met,) = [met for met in meeting.met() if met.way == THERE]
+def came(sender: ZenohEnds, receiver: ZenohEnds) -> dict[str, tuple[int, int, int]]:
+    assert STREAM in sender.sent()
+    assert sender.met(STREAM, receiver) is not None
+    met = MetWay(THERE, sender, receiver)
     found = passed(met, clocks_of(met))
     return {kind: (own.sent, own.came, own.lost.inside) for kind, own in found.kinds.items()}
 
@@ -64,12 +65,9 @@ def test_a_frame_is_counted_though_its_number_came_before() -> None:
 
 
 def test_captures_of_other_runs_do_not_meet() -> None:
-    meeting = ZenohMeeting(grouped=False)
-    later = SessionEnds(1, "10.0.0.2")
+    later = ZenohEnds(1, SESSION, "10.0.0.2")
     later.frames(piece(5_000, 900_000), MASK)
-    meeting.add(ends(0, [1, 2, 3]))
-    meeting.add(later)
-    assert list(meeting.met()) == []
+    assert ends(0, [1, 2, 3]).met(STREAM, later) is None
 
 
 def test_a_keepalive_that_came_shows_that_what_was_sent_before_was_overtaken() -> None:
