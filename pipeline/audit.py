@@ -42,15 +42,6 @@ from seqaudit.pipeline.shared.metrics import Run
 from seqaudit.pipeline.shared.parts import REPLAYED, TELLING
 from seqaudit.pipeline.shared.plan import CaptureInput, Plan, stored_bytes
 from seqaudit.pipeline.shared.progress import Progress, Silent, StoppedError
-from seqaudit.pipeline.spark.cluster import Executors, ready, there
-from seqaudit.pipeline.spark.progress import (
-    JobStage,
-    figures_of,
-    in_session,
-    run_watched,
-)
-from seqaudit.pipeline.spark.session import Session, about
-from seqaudit.pipeline.spark.worker_look import Asked
 from seqaudit.pipeline.vantages import Vantages, members_of
 from seqaudit.replay.contract.parameters import GIVEN, ParameterError
 from seqaudit.replay.contract.report_rows import Problem, Report
@@ -59,6 +50,9 @@ from seqaudit.replay.stages.parameters import parse_parameter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from seqaudit.pipeline.spark.cluster import Executors
+    from seqaudit.pipeline.spark.session import Session
 
 
 #: Runs of one job: a guess, two with starts proven by landings, one with starts from the headers.
@@ -240,8 +234,10 @@ class _Job:
                 results = self._replay_on_spark(session, lambda: kept.events, settings, size)
             return ended(self._report(guess.planned.files, results, vantages, settings))
 
-    def _show_kept(self, session: Session, kept: _CachedEvents) -> None:
+    def _show_kept(self, session: "Session", kept: _CachedEvents) -> None:
         """Show who looks at them the events that Spark keeps: only what is asked for travels."""
+        from seqaudit.pipeline.spark.progress import JobStage, run_watched
+
         look = self._options.look
         if look is None:
             return
@@ -267,6 +263,9 @@ class _Job:
         settings = self._settings_of(vantages, kept.files)
         path = str(Path(self._planning.inputs[0].path).absolute())
         size = kept.events.nbytes
+        from seqaudit.pipeline.spark.cluster import ready
+        from seqaudit.pipeline.spark.worker_look import Asked
+
         with self._session(()) as session:
             self._follow(ready(session, [Asked(path)], self._progress))
 
@@ -398,9 +397,11 @@ class _Job:
         )
 
     def _on_spark(
-        self, session: Session, guess: _Guess, act: Callable[["DataFrame"], pa.Table]
+        self, session: "Session", guess: _Guess, act: Callable[["DataFrame"], pa.Table]
     ) -> pa.Table:
         """What ``act`` makes of the job's events (pipeline/README.md 2)."""
+        from seqaudit.pipeline.spark.progress import JobStage, run_watched
+
         self._grow(session)
         planned = guess.planned
         self._before = None
@@ -421,12 +422,14 @@ class _Job:
 
     def _replay_on_spark(
         self,
-        session: Session,
+        session: "Session",
         rows: Callable[[], "DataFrame"],
         settings: ReplaySettings,
         size: int,
     ) -> HeldResults:
         """The results of events of so many bytes."""
+        from seqaudit.pipeline.spark.progress import JobStage, figures_of, run_watched
+
         self._grow(session)
         lanes = self._lanes(size)
         self._progress.begin(REPLAYING, lanes)
@@ -442,25 +445,33 @@ class _Job:
             self._run.rows, self._run.size = results.rows, results.size
         return results
 
-    def _session(self, files: Files) -> AbstractContextManager[Session]:
+    def _session(self, files: Files) -> AbstractContextManager["Session"]:
+        from seqaudit.pipeline.spark.progress import in_session
+        from seqaudit.pipeline.spark.session import about
+
         shown = [file.shown for of_capture in files for file in of_capture]
         shown = shown or [self._planning.inputs[0].path]
         return in_session(self._options.place, self._progress, about(shown))
 
-    def _as_executors_are(self, session: Session, guess: _Guess) -> _Guess:
+    def _as_executors_are(self, session: "Session", guess: _Guess) -> _Guess:
         """The plan for those who came; before they do, nobody knows how many will."""
+        from seqaudit.pipeline.spark.cluster import ready
+        from seqaudit.pipeline.spark.worker_look import Asked
+
         files = {p.path: Asked(p.path, p.size_bytes, p.mtime_ns) for p in guess.planned.pieces}
         if not self._follow(ready(session, files.values(), self._progress)):
             return guess
         return replace(guess, planned=self._planning.planned_for(cut=True))
 
-    def _grow(self, session: Session) -> None:
+    def _grow(self, session: "Session") -> None:
         """Have jobs that follow use the executors that came since the last one."""
+        from seqaudit.pipeline.spark.cluster import there
+
         now = there(session)
         if now is not None and now.cores > self._planning.cores and self._follow(now):
             self._progress.note(f"{now.line} by now; what follows is planned for them")
 
-    def _follow(self, executors: Executors | None) -> bool:
+    def _follow(self, executors: "Executors | None") -> bool:
         """Plan for those who are there; whether that is otherwise than before."""
         if executors is None:
             return False

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeVar
-
-from rich.console import Group, RenderableType
-from rich.text import Text
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from seqaudit.cli.output.verdict import plural
 from seqaudit.replay.contract.capture_rows import CaptureRow
 from seqaudit.replay.contract.report_rows import GapRow, Report, StreamRow
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 T = TypeVar("T")
 
@@ -51,7 +51,10 @@ def seqno_ranges(ranges: Sequence[Sequence[int]]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "") or "-"
 
 
-def sentence(title: str, text: str) -> RenderableType:
+def sentence(title: str, text: str) -> "RenderableType":
+    from rich.console import Group
+    from rich.text import Text
+
     return Group(Text(title, style="bold"), Text(text), Text(""))
 
 

@@ -338,8 +338,8 @@ def test_the_plan_follows_the_executors_and_grows_with_them_and_says_so(
     options = Options(engine="spark", place=Place(master="spark://h:1"))
     session: Any = None
     seen = iter([Executors(1, 2), Executors(1, 1), Executors(3, 6), None])
-    monkeypatch.setattr(run, "ready", lambda *_: Executors(1, 2))
-    monkeypatch.setattr(run, "there", lambda _: next(seen))
+    monkeypatch.setattr(cluster, "ready", lambda *_: Executors(1, 2))
+    monkeypatch.setattr(cluster, "there", lambda _: next(seen))
     work = run._Job([capture], options, watch)
     guess = work._as_executors_are(session, run._Guess(work._planning.plan()))
     assert guess.planned.shares.cores == 2
