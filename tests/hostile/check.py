@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import traceback
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,8 @@ from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.replay.contract.settings import BETWEEN
+from tests.degraded.captures import NOTHING
 from tests.hostile.mutate import Mutant
 
 #: An audit of a few kilobytes that computes for so long hangs.
@@ -33,11 +36,14 @@ ONE_CORE: Final = Place(master="local[1]")
 
 SHAPES: Final = (TABLE, *FORMATS)
 
+#: Sections of a report whose rows are of one conversation.
+_OF_ONE: Final = ("streams", "connections", "gaps", "queries", "windows")
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What is wrong: its kind (crash, hang, account, modes, cuts, format) and one line of it, by
-    which failures with one cause are told from others."""
+    """What is wrong: its kind (crash, hang, account, isolation, modes, cuts, format) and one line
+    of it, by which failures with one cause are told from others."""
 
     kind: str
     why: str
@@ -72,7 +78,7 @@ def failure(
 ) -> Failure | None:  # fmt: skip
     """What is wrong with an audit of these captures; null if nothing is."""
     paths = _written(mutants, folder)
-    given = [CaptureInput(path) for path in paths]
+    given = _given(mutants, paths)
     options = Options(engine="direct", place=ONE_CORE, compile_it=False, feeds=feeds)
     try:
         with _limited():
@@ -82,6 +88,10 @@ def failure(
             wrong = _account(mutants, paths, report) or _format(report, shape, folder)
             if wrong:
                 return wrong
+            if any(one.sound for one in mutants):
+                alone = _report(_given(mutants, _sound(mutants, folder)), options)
+                if missing := _missing(alone, report):
+                    return Failure("isolation", missing)
             if modes and cuts:  # both at once; which of them it is, is asked where it fails
                 both = replace(options, compile_it=True, cuts=_cuts(mutants, paths))
                 if _differences(report, _report(given, both)) is None:
@@ -113,6 +123,37 @@ def _written(mutants: Sequence[Mutant], folder: Path) -> list[str]:
     return paths
 
 
+def _given(mutants: Sequence[Mutant], paths: Sequence[str]) -> list[CaptureInput]:
+    """Captures; where one of a conversation that is sound was taken is not left to the others."""
+    return [
+        CaptureInput(path, at=BETWEEN if one.sound else None)
+        for one, path in zip(mutants, paths, strict=True)
+    ]
+
+
+def _sound(mutants: Sequence[Mutant], folder: Path) -> list[str]:
+    """Files in which all but what is sound says nothing."""
+    silent = [replace(one, data=one.sound or NOTHING.written()) for one in mutants]
+    (folder / "sound").mkdir()
+    return _written(silent, folder / "sound")
+
+
+def _missing(alone: dict[str, Any], among: dict[str, Any]) -> str | None:
+    """What is said of conversations that are sound must be said where others are spoiled."""
+    for section in _OF_ONE:
+        told = {to_json(row) for row in among[section]}
+        for row in alone[section]:
+            if to_json(row) not in told:
+                other = [one for one in among[section] if _named(one) == _named(row)]
+                where = f"report.{section}[]"
+                return _first_difference(row, other[0], where) if other else f"{where} {row}"
+    return None
+
+
+def _named(row: Any) -> tuple[Any, ...]:
+    return tuple(row.get(key) for key in ("capture", "id", "stream", "first_frame", "seqnos"))
+
+
 def _report(given: Sequence[CaptureInput], options: Options) -> Any:
     """Null: nothing could be read, and one line said so."""
     try:
@@ -138,12 +179,19 @@ def _account(
     skipped, which is said."""
     unread = {entry["path"] for entry in report["unreadable"]}
     frames = {path: one.frames for one, path in zip(mutants, paths, strict=True)}
+    seen: Counter[str] = Counter()
+    skipped = set()
     for capture in report["captures"]:
         counted, by = capture["frames"], sum(capture["frames_by"].values())
         if counted != by:
             return Failure("account", "frames have no outcome", f"{counted} frames, {by} outcomes")
-        wanted = frames.pop(capture["path"])
-        if wanted not in (None, counted) and not capture["skipped_bytes"]:
+        path = capture["files"][0]  # of one file, networks apart are a capture each
+        seen[path] += counted
+        if capture["skipped_bytes"]:
+            skipped.add(path)
+    for path, counted in seen.items():
+        wanted = frames.pop(path)
+        if wanted not in (None, counted) and path not in skipped:
             return Failure("account", "frames are lost", f"{counted} of {wanted} frames")
     lost = {path for path, wanted in frames.items() if wanted is not None} - unread
     return Failure("account", "a capture is lost", str(sorted(lost))) if lost else None

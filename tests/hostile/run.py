@@ -1,4 +1,8 @@
-"""Batches of mutants: which seeds they are, what they are told, and what failed."""
+"""Batches of mutants: which seeds they are, what they are told, and what failed.
+
+A mutant is a file by itself, whose headers and order may be spoiled, too, or a conversation in a
+crowd, of which a batch tries far more.
+"""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -7,12 +11,15 @@ from pathlib import Path
 from typing import Final
 
 from tests.hostile.check import SHAPES, Failure, failure
+from tests.hostile.crowd import crowd
 from tests.hostile.mutate import Mutant
 from tests.hostile.shrink import shrunk
 from tests.hostile.subjects import drawn, feed_choices
 
 #: Captures of one audit.
 TOGETHER: Final = 80
+#: Of crowds.
+CROWDS: Final = 4
 #: Files are written to memory where there is such a folder.
 MEMORY: Final = Path("/dev/shm")
 
@@ -37,6 +44,12 @@ def batch(seed: int, number: int, *, together: int = TOGETHER) -> list[Mutant]:
     return [drawn(seed, one) for one in range(first, first + together)]
 
 
+def crowds(seed: int, number: int, *, together: int = CROWDS) -> list[Mutant]:
+    """The crowds of a batch of a seed."""
+    first = number * together
+    return [crowd(f"{seed}/{one} crowd") for one in range(first, first + together)]
+
+
 def checked(mutants: Sequence[Mutant], number: int, *, feeds: int | None = None) -> Failure | None:
     """What is wrong with a batch; its number says what it is told and which format is written."""
     choices = feed_choices()
@@ -46,9 +59,8 @@ def checked(mutants: Sequence[Mutant], number: int, *, feeds: int | None = None)
         return failure(mutants, Path(name), feeds=told, shape=shape)
 
 
-def failures(seed: int, number: int, *, together: int = TOGETHER) -> Iterator[Found]:
+def failures(mutants: Sequence[Mutant], number: int) -> Iterator[Found]:
     """Everything that fails in a batch: captures alone, else the fewest together."""
-    mutants = batch(seed, number, together=together)
     wrong = checked(mutants, number)
     if wrong is None:
         return

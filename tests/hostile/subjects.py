@@ -33,11 +33,21 @@ _NO_CAPTURE: Final = (ValueError, IndexError, struct.error)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A capture that is sound; it is read when it is wanted."""
+    """A capture that is sound; it is read when it is wanted.
+
+    Attributes:
+        truth: a file that says who is in it; null where nothing does.
+    """
 
     name: str
     system: str
     load: Callable[[], Capture]
+    truth: Path | None = None
+
+    @property
+    def run(self) -> str:
+        """Captures of one run have it in common."""
+        return str(self.truth or self.name)
 
 
 @lru_cache(maxsize=1)
@@ -54,7 +64,9 @@ def subjects() -> Mapping[str, Sequence[Subject]]:
             if path.suffix not in (".pcap", ".pcapng"):
                 continue  # compressed
             name = str(path.relative_to(FIXTURES))
-            found[system].append(Subject(name, system, partial(_known, path)))
+            found[system].append(
+                Subject(name, system, partial(_known, path), path.parent / "truth.json")
+            )
     with tempfile.TemporaryDirectory() as made:
         for name, data in _feed_files():
             path = Path(made) / "feed.pcap"
@@ -116,13 +128,13 @@ def drawn(seed: int, number: int, *, size: int = 8) -> Mutant:
     while not capture.records:
         subject = rng.choice(by_system[subject.system])
         capture = subject.load()
-    window = _window(rng, capture, size)
-    others = _window(rng, other.load(), 3).records
+    some = window(rng, capture, size)
+    others = window(rng, other.load(), 3).records
     setting = Setting(subject.system, capture.layout.links, others)
-    return mutant(f"{seed}/{number} {subject.name}", rng, window, setting)
+    return mutant(f"{seed}/{number} {subject.name}", rng, some, setting)
 
 
-def _window(rng: random.Random, capture: Capture, size: int) -> Capture:
+def window(rng: random.Random, capture: Capture, size: int) -> Capture:
     """A few records in a row, with the first ones in front now and then: they name members."""
     records = capture.records
     at = rng.randrange(max(1, len(records) - size // 2))
