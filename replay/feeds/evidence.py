@@ -2,18 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Final
 
 from seqaudit.replay.contract.reporter import are, span, spelled
 from seqaudit.replay.feeds.holes import FeedHole
+from seqaudit.replay.feeds.notes import MAX_DROPOUT, SMALL
 from seqaudit.replay.feeds.stream import FeedStream
 from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
-
-#: RFC 3550 A.1: so many numbers at once are no ordinary loss in a space of 16 bits, and so large a
-#: part of them in a smaller one.
-_MAX_DROPOUT: Final = 3_000
-_SMALL: Final = 1 << 16
 
 
 def hole_shown(hole: FeedHole) -> tuple[Mark, str]:
@@ -66,9 +61,9 @@ def is_uncertain(stream: FeedStream, gap: Gap) -> bool:
     """Whether a gap in a small space may be longer by all of it: a part of it that is no ordinary
     loss never came, or a silence before it was long enough for all numbers at the stream's pace."""
     part = gap.parts.get(Outcome.UNRECOVERED)
-    if part is None or not 0 < stream.space <= _SMALL:
+    if part is None or not 0 < stream.space <= SMALL:
         return False
-    if part.ranges.total() >= max(1, _MAX_DROPOUT * stream.space // _SMALL):
+    if part.ranges.total() >= max(1, MAX_DROPOUT * stream.space // SMALL):
         return True
     lasted_ns = stream.last_ns - stream.first.at_ns if stream.first is not None else 0
     before_ns = gap.revealed.at_ns if gap.before is None else gap.before.at_ns

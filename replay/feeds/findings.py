@@ -345,15 +345,17 @@ class FeedReporter(Reporter[Subject]):
         silent = [restart for restart in stream.restarts if not restart.declared]
         if silent and not stream.switches:
             first = silent[0]
+            # Of numbers that wrap what was sent before the first one is below 0.
+            starts = [r.start % stream.space if r.start < 0 else r.start for r in silent]
             yield self.make(
                 about, "FD008",
                 FROM_ONE_PLACE,
                 "The numbering of {sender_member} began anew {count:time} without a word, first at "
                 "{start} where {expected} was next.",
                 mark=first.mark, default="restart_distance",
-                evidence=[(r.mark, f"{r.start} where {r.expected} was next")
-                          for r in silent[:MAX_EVIDENCE]],
-                facts={"count": len(silent), "start": first.start, "expected": first.expected},
+                evidence=[(r.mark, f"{start} where {r.expected} was next")
+                          for r, start in zip(silent[:MAX_EVIDENCE], starts, strict=False)],
+                facts={"count": len(silent), "start": starts[0], "expected": first.expected},
             )  # fmt: skip
         if declared:
             yield self.make(

@@ -11,6 +11,15 @@ from seqaudit.replay.sequence.ranges import RangeSet
 
 #: Ranges of numbers that a stream lists.
 MAX_RANGES: Final = 10_000
+#: A restart is this many numbers in the new place, or more.
+RESTART_NUMBERS: Final = 64
+#: RFC 3550 A.1: so many numbers at once are no ordinary loss in a space of 16 bits, and so large a
+#: part of them in a smaller one.
+MAX_DROPOUT: Final = 3_000
+SMALL: Final = 1 << 16
+#: A sender that skips so many in less than this part of the time that it took for as many counts on
+#: elsewhere.
+SOONER: Final = 4
 #: A stream of so many messages has shown how late its messages are …
 LEARNED_FROM: Final = 1_000
 #: … and one that comes so many times later than any before is lost.
@@ -28,6 +37,12 @@ class StreamSettings:
     max_jump: int = 10_000_000
     silence_ns: int = 3_000_000_000
     learns: bool = True
+
+    def leap(self, space: int) -> int:
+        """A jump further ahead than this, in a space of so many numbers, may be no loss."""
+        part = MAX_DROPOUT * space // SMALL - 1
+        small = space <= SMALL and part > self.restart_distance
+        return min(part, self.max_jump) if small else self.max_jump
 
     def settled_after(self, messages: int, deepest: int, declares: frozenset[str]) -> int:
         """So many numbers above it a gap is lost, though the capture ends soon after it showed.

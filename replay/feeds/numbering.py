@@ -38,14 +38,15 @@ class Numbering:
     """
 
     __slots__ = (
-        "before_frame", "before_ns", "early", "given_up", "high", "holes", "number", "start",
+        "before_frame", "before_ns", "began_ns", "early", "given_up", "high", "holes", "number",
+        "start",
     )  # fmt: skip
 
     def __init__(self, start: int, before_frame: int, before_ns: int, number: int = 0) -> None:
         self.start = start
         self.high = start
         self.before_frame = before_frame
-        self.before_ns = before_ns
+        self.before_ns = self.began_ns = before_ns
         self.number = number  # of this numbering in its stream
         self.holes = Holes()
         self.early = RangeSet()

@@ -30,8 +30,9 @@ PARAMETERS: Final[Mapping[str, Parameter]] = by_name((
         "seqaudit.replay.feeds.stream"),
     Parameter(
         "feed.max_jump", 10_000_000, "numbers",
-        "a jump further ahead is a new numbering or a stray number, not a loss",
-        "seqaudit.replay.feeds.stream"),
+        "a jump further ahead is a new numbering or a stray number, not a loss; of 16 bits one of "
+        "3000 is that already, in less than a quarter of the time that the stream took for as many",
+        "RFC 3550 A.1, MAX_DROPOUT"),
     Parameter(
         "feed.silence_ms", 3000, "ms",
         "a stream from which nothing comes for longer is silent; less than 3000 cannot be seen",

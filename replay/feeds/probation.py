@@ -15,13 +15,13 @@ import numpy as np
 from seqaudit.decoders.contract.arrow import distinct
 from seqaudit.decoders.contract.events import FRAME_BITS, Flag, Kind
 from seqaudit.replay.feeds.holes import Int64s
+from seqaudit.replay.feeds.notes import MAX_DROPOUT
 from seqaudit.replay.feeds.rows import FeedColumns
 
 _SECOND_NS: Final = 1_000_000_000
-#: RFC 3550 A.1: a step so far back, or less than so far on, is within a stream; of a narrow space
-#: no more than one in ``PART`` numbers is.
+#: RFC 3550 A.1: a step so far back, or less than MAX_DROPOUT on, is within a stream; of a narrow
+#: space no more than one in ``PART`` numbers is.
 MAX_MISORDER: Final = 100
-MAX_DROPOUT: Final = 3_000
 PART: Final = 16
 #: Ticks a second of a sender's clock, where nobody says them: text conversation has 1,000, sound at
 #: most 192,000. Of one that is known, twice as many at most.

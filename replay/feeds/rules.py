@@ -82,7 +82,7 @@ FEED: Final[tuple[Rule, ...]] = (
     warning(
         "FD011", "feed-stray-numbers",
         "Single numbers far ahead of the numbering came, and it went on as if they had not.",
-        "More than feed.max_jump ahead, and the next messages followed the old number.",
+        "Further ahead than a loss can be (feed.max_jump), and the next followed the old number.",
         "Look whether other traffic goes to the same group and port, or the layout is wrong.",
         _SOURCE),
     error(

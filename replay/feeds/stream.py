@@ -10,6 +10,7 @@ taken many rows at a time; everything else goes one by one through ``_one``:
     L2  in the numbering that a restart had left, and not     that one goes on (``switches``)
         near the highest number
     L3  at or above the highest number, not too far           in order; what it skips is a hole
+        (``_leaps``)
     L4  below, and its first fills a hole, or is at most      late, or a copy
         ``restart_distance`` behind, and no silence is
         before it
@@ -51,11 +52,7 @@ import numpy as np
 
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.feeds.late_rows import DUPLICATE, REPAIR
-from seqaudit.replay.feeds.notes import (
-    Pause,
-    Restart,
-    Trial,
-)
+from seqaudit.replay.feeds.notes import RESTART_NUMBERS, SOONER, Pause, Restart, Trial
 from seqaudit.replay.feeds.numbering import (
     BY_END,
     BY_HEARTBEAT,
@@ -70,8 +67,6 @@ from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range
 from seqaudit.replay.sequence.unwrap import unwrap
 
-#: A restart is this many numbers in the new place, or more.
-RESTART_NUMBERS: Final = 64
 #: A trial with so many rows is one without waiting longer (bounded memory).
 MAX_TRIAL_ROWS: Final = 1 << 16
 #: Stretches that are remembered as asked for.
@@ -117,7 +112,7 @@ class FeedStream(Stretches):
     def take_rows(self, rows: Iterable[FeedRow]) -> None:
         """Rows in order: L3 and L4 as they mostly are, and all others by ``_one``."""
         settings = self.settings
-        silence_ns, max_jump = settings.silence_ns, settings.max_jump
+        silence_ns, leap = settings.silence_ns, settings.leap(self.space)
         near_by = settings.restart_distance
         space = self.space
         for row in rows:
@@ -143,7 +138,7 @@ class FeedStream(Stretches):
                 self._one(row)
                 continue
             if first >= high:
-                if first - high > max_jump:
+                if first - high > leap:
                     self._one(row)
                     continue
                 self._order = frame
@@ -318,7 +313,7 @@ class FeedStream(Stretches):
             self.switches.add(row.mark())
             assert self.now is not None, "a past numbering is there"
             self._place(row, self.now)
-        elif 0 <= distance <= settings.max_jump:  # L3
+        elif distance >= 0 and not self._leaps(row, now):  # L3
             self._ahead(row)
         elif distance < 0 and self._is_line(row.first, now):  # L4
             if row.stop > now.high:
@@ -401,8 +396,17 @@ class FeedStream(Stretches):
         if self._is_next(row.first, now, trial):
             return True
         far = row.first - now.high > self.settings.restart_distance
-        jumps = far and row.first - now.high <= self.settings.max_jump
-        return jumps and not self._is_near(row.first, trial)
+        return far and not self._leaps(row, now) and not self._is_near(row.first, trial)
+
+    def _leaps(self, row: FeedRow, now: Numbering) -> bool:
+        """Is it further ahead than a loss can be? RFC 3550 A.1, but for a sender whose pace says
+        that it may have sent as many in the meantime."""
+        ahead = row.first - now.high
+        if not self.settings.leap(self.space) < ahead <= self.settings.max_jump:
+            return ahead > self.settings.max_jump
+        sent, took_ns = now.high - now.start, now.before_ns - now.began_ns
+        passed_ns = row.at_ns - now.before_ns
+        return sent >= RESTART_NUMBERS and SOONER * passed_ns * sent < ahead * took_ns
 
     def _is_next(self, first: int, now: Numbering, trial: Trial) -> bool:
         """Does ``first`` follow the highest number? Not if a trial that began where the numbering
@@ -533,7 +537,7 @@ class FeedStream(Stretches):
             if row.first == row.stop:
                 continue
             ahead = row.first - now.high
-            if ahead > self.settings.max_jump:
+            if self._leaps(row, now):
                 self.strays.add(row.first, row.stop, row.mark())
             elif ahead >= 0:
                 self._end_held()

@@ -34,7 +34,7 @@ class Stretches(LateRows):
         ahead = first - high
         behind = ahead < 0
         settings = self.settings
-        alone = (ahead > settings.max_jump) | (
+        alone = (ahead > settings.leap(self.space)) | (
             behind & ((ahead < -settings.restart_distance) | (ends > high))
         )
         if behind.any():

@@ -199,6 +199,41 @@ def test_a_wrap_is_no_restart_wherever_it_falls(tmp_path: Path) -> None:
     assert report["findings"] == []
 
 
+@pytest.mark.rule("FD011")
+@pytest.mark.parametrize(
+    ("then", "after_ms", "rule", "says"),
+    [
+        (range(21_300, 21_600), 20, "FD008", "first at 21300 where 1300 was next"),
+        (range(41_300, 41_600), 20, "FD008", "first at 41300 where 1300 was next"),
+        (range(3_300, 3_600), 20, "FD002", "2000 messages"),
+        (range(5_300, 5_600), 60_000, "FD002", "4000 messages"),
+        ([30_000, *range(1_300, 1_600)], 20, "FD011", "1 number far ahead"),
+        ([*range(1_300, 1_600), 30_000], 20, "FD011", "1 number far ahead"),
+    ],
+)
+def test_rtp_jumps_as_its_receivers_take_them(
+    then: Sequence[int], after_ms: int, rule: str, says: str, tmp_path: Path
+) -> None:
+    """RFC 3550 A.1: 3,000 or more at once is no loss, unless there was the time to send them."""
+    frames = []
+    for place, number in enumerate([*range(1_000, 1_300), *then]):
+        head = struct.pack(">BBHII", 0x80, 0, number, 160 * place, 9)
+        at_ns = START_NS + MS * (20 * place + after_ms * (place >= 300))
+        datagram = udp(head + bytes(160), 5000, 5004)
+        frames.append((at_ns, ethernet(ipv4(datagram, "10.0.0.1", "239.4.0.1", ident=place + 1))))
+    other = ethernet(ipv4(udp(bytes(9), 40_000, 9), "10.0.0.8", "10.0.0.9", ident=1))
+    frames.append((frames[-1][0] + 2_000 * MS, other))
+    world = World("", frames, {}, RTP, NONE, v6=False)
+    report = report_of(world, tmp_path / "j.pcap", "rtp@:5004")
+    told = {finding["rule"]: finding["text"] for finding in report["findings"]}
+    assert says in told[rule]
+    assert told.keys() & {"FD002", "FD008", "FD011"} == {rule}
+    cuts = {str(tmp_path / "j.pcap"): [9_000, 60_001, 90_000]}
+    path = str(tmp_path / "j.pcap")
+    options = Options(engine="direct", feeds=feeds_of(["rtp@:5004"], []), cuts=cuts)
+    assert to_json(audit([CaptureInput(path)], options)) == to_json(report)
+
+
 def lines_world(seed: int) -> tuple[list[tuple[int, bytes]], dict[str, Any]]:
     """The same on two groups, each with its own losses and its own way; and what came of it."""
     chance = random.Random(seed)
