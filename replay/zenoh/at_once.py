@@ -23,11 +23,13 @@ class AtOnce:
         self.delivery = DeliveryOrder()
         self.missed: list[tuple[Range, Mark]] = []
         self.count = 0  # of misses, kept or not
+        self.passed = 0  # of these, at which one with recovery would have asked
 
-    def live(self, first: int, stop: int, mark: Mark) -> None:
-        """Samples [first, stop) came."""
+    def came(self, first: int, stop: int, mark: Mark, *, idle: bool) -> None:
+        """Samples [first, stop) came; ``idle``: while no query was open."""
         if self.last is not None and first > self.last + 1:  # S8
             self.count += 1
+            self.passed += idle
             if len(self.missed) < MAX_KEPT:
                 self.missed.append(((self.last + 1, first), mark))
         elif self.last is not None:  # S9

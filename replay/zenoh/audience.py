@@ -239,7 +239,9 @@ class Audience:
         self, requester: str, responder: str, told: Advanced, asked: Parameters
     ) -> list[Subscriber]:
         """Whose query this is: the subscriber of that key expression, or all it may be."""
-        if told.source is None:
+        if told.source is None or (
+            told.role == "*" and self.declared.ended(requester, told.subject)
+        ):
             return []
         found = []
         sources = self.asked_sources(requester, told.source)

@@ -164,21 +164,25 @@ def not_asked_for(gap: Gap, queries: Iterable[Query], asks_from: int | None) -> 
     """
     if gap.before is None:
         return None
-    open_then = False
+    open_then = followed = False
     for query in sorted(queries, key=lambda query: query.asked):
         if query.asked > gap.revealed and query.first is not None and query.first >= gap.stop:
-            return Had(gap.first, gap.stop, query, gap.before, asks_from, open_then)
+            return Had(gap.first, gap.stop, query, gap.before, asks_from, open_then, followed)
         open_then |= query.open_at(gap.before)
+        followed |= query.begins_at(gap.first)
     return None
 
 
 def had(hole: Had) -> bool:
     """A subscriber passed over a hole without asking: its own counter shows that it sent none.
 
-    It must have been known to ask before: another one with its key expression may have come since.
+    It must have been known to ask before: another one with its key expression may have come since;
+    and to have had none of it in an earlier session, in which the source began under the same id.
     A request for what nobody here has may have been for them, its bytes damaged.
     """
     if hole.query.asked_by is None or hole.since is None or hole.asking or hole.query.shared:
+        return False
+    if not hole.followed:
         return False
     if hole.asks_from is None or hole.asks_from >= hole.since.frame:
         return False

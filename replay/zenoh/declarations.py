@@ -138,6 +138,10 @@ class Declarations:
         """Whether a token of its publisher stands."""
         return source.source in self._tokens.get(source.sender, {}).values()
 
+    def ended(self, endpoint: str, subject: str) -> bool:
+        """No subscriber of a node at a key expression is left; its periodic queries go on (9.4)."""
+        return (endpoint, subject) in self._unsubscribed
+
     def left(self, source: Source) -> bool:
         """Its subscriber was undeclared; samples may still be on their way to it."""
         return any(

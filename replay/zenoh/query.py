@@ -80,6 +80,10 @@ class Query:
         low, high = (sn if end is None else end for end in (self.first, self.last))
         return self.source in (None, source) and low <= sn <= high
 
+    def begins_at(self, sn: int) -> bool:
+        """Whether it says that its subscriber had not handed on this sample, or any above it."""
+        return not self.shared and self.sort in FOR_MISSING and (self.first or 0) <= sn
+
     @property
     def recovers(self) -> bool:
         """A gap made its subscriber ask."""
@@ -117,6 +121,8 @@ class Had:
         since: when the last sample before them came.
         asks_from: job frame from which on it is known to ask; null: from the query on.
         asking: another query was open since then, whose end may have passed over them.
+        followed: an earlier request says that it had not come so far yet: of a source that began
+            again under its id it may have had higher numbers before.
     """
 
     first: int
@@ -125,6 +131,7 @@ class Had:
     since: Mark | None
     asks_from: int | None
     asking: bool
+    followed: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,7 @@ class Subscriber:
         self.heard_at: Mark | None = None
         self.asked_at_all = False
         self._first_asked: int | None = None
+        self._lowest_asked = END  # sn of all that its requests name; END: none does
         self.queries_max = 0  # most of them open at a time
         self.at_once = AtOnce()
         self.first_at: Mark | None = None
@@ -155,7 +156,7 @@ class Subscriber:
         """Whether it asks for what it misses; null if nothing shows that it does, or does not."""
         if self.asks_from is not None:
             return True
-        return False if self.learns and self.at_once.count >= MANY_GAPS else None
+        return False if self.learns and self.at_once.passed >= MANY_GAPS else None
 
     @property
     def gone(self) -> bool:
@@ -180,8 +181,8 @@ class Subscriber:
         self._take(first, stop, arrival.first)
         if reply is None:
             self._after_live(arrival.first)
-            if not self.asked_at_all:
-                self.at_once.live(first, stop, arrival.first)
+        if not self.asked_at_all:
+            self.at_once.came(first, stop, arrival.first, idle=not self.queries)
 
     def _forget_if_idle(self, arrival: Arrival) -> None:
         """What is known of a source goes after an hour without it (S26)."""
@@ -232,12 +233,19 @@ class Subscriber:
             self.quiet_heartbeats -= 1  # at the publisher's end: it did tell something new
             self._beat = None
         query.quiet = query.sort is Sort.PERIODIC and self.calm
+        self.queries.append(query)
+        self.queries_max = max(self.queries_max, len(self.queries))
+        if query.sort in FOR_MISSING:  # who only waits for late publishers need not recover
+            self._asks(query)
+
+    def _asks(self, query: Query) -> None:
+        """It asks for what it misses."""
         self.asked_at_all = True
         if self._first_asked is None:
             self._first_asked = query.asked.frame
+        if not query.shared:
+            self._lowest_asked = min(self._lowest_asked, query.first or 0)
         self._asking_until = query.asked
-        self.queries.append(query)
-        self.queries_max = max(self.queries_max, len(self.queries))
         self.waiting = None
         if self.tracker is not None:
             stop = self.tracker.known_stop if query.last is None else query.last + 1
@@ -290,7 +298,7 @@ class Subscriber:
             self.flush(self.waiting, None)
         if self.asks_from is not None:
             self._would_have_asked()
-        elif self.learns and self.at_once.count >= MANY_GAPS:
+        elif self.learns and self.at_once.passed >= MANY_GAPS:
             self._went_on_at_once()
         if self.tracker is not None and not self.queries:
             for first, stop in self.tracker.close(2**63, Outcome.UNRECOVERED, None):
@@ -491,7 +499,8 @@ class Subscriber:
         )
         for a, b in self.pending.missing(first, query.first):
             if len(self.had) < MAX_KEPT_GAPS:
-                self.had.append(Had(a, b, query, since, self.asks_from, asking))
+                followed = self._lowest_asked <= a
+                self.had.append(Had(a, b, query, since, self.asks_from, asking, followed))
 
     def _agree(self, first: int, mark: Mark) -> None:
         """The query says what this subscriber's last sn was, known here or not (S12)."""

@@ -126,15 +126,52 @@ def test_one_pause_proves_no_time(seconds: float) -> None:
     assert said(session.played()[1], "ZN004") == [("likely", [[1, 2]])]
 
 
-def test_a_request_above_a_hole_shows_that_the_capture_missed_it() -> None:
+def asked_before() -> WideSession:
+    """A subscriber with recovery that has shown how far it is: it lacked 1, and has all up to 2."""
     session = WideSession()
     session.subscriber(z.declare(2, 2, 1, "/@adv/pub/**", own=False)).put(0)
     session.subscriber()
-    uncaptured(session.put(1), 2, 3).put(4).lose().put(6).ask(1, "_sn=5..")
-    found = answered(session, 1, 5, 6).played()[1]
-    assert said(found, "CP007") == [("proven", [[2, 3]])]
+    return answered(session.lose().put(2).ask(1, "_sn=1.."), 1, 1, 2)
+
+
+def test_a_source_that_began_again_under_its_id_was_had_by_other_numbers() -> None:
+    """Recorded: killed, started again with a fixed ZenohId; the first request names the number that
+    its subscriber had reached before."""
+    session = WideSession()
+    session.subscriber(z.declare(2, 2, 1, "/@adv/pub/**", own=False))
+    session.put(0, 1).lose().put(3, 4).lose().put(6, 7).wait(3.0).put(8).lose().put(10)
+    found = answered(session.ask(1, "_sn=9.."), 1, 9, 10).played()[1]
+    assert said(found, "CP007") and "proven" not in [sure for sure, _ in said(found, "CP007")]
+
+
+def test_an_undeclared_subscriber_goes_on_asking_and_misses_nothing() -> None:
+    """Recorded (zenoh.md 9.4): its periodic queries end with its session, and nobody is told."""
+    session = WideSession().put(0)
+    session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1)).put(1).wait(0.1)
+    answered(session.ask(1, "_sn=1.."), 1, 2)
+    found = session.put(3).wait(3.0).put(4).played()[1]
+    assert said(found, "ZN002") == said(found, "ZN001") == said(found, "CP007") == []
+    assert [r.detail["delivered"] for r in found if r.kind == STREAM
+            and r.detail.get("kind") == "samples"] == [[[0, 0]]]  # fmt: skip
+
+
+def test_who_asks_for_late_publishers_only_need_not_recover() -> None:
+    """Recorded: `detect_late_publishers` without recovery, and the miss callback came at once."""
+    session = answered(WideSession().ask(1, "_anyke", TOKEN), 1, 0).put(1).lose().put(3)
+    found = session.wait(3.0).put(4).played()[1]
+    row = stream(found)
+    assert row["subscriber_recovers"] is None
+    assert [(miss["nb"], miss["cause"]) for miss in row["misses"]] == [(1, "not asked")]
+    assert said(found, "CP007") == []
+
+
+def test_a_request_above_a_hole_shows_that_the_capture_missed_it() -> None:
+    session = asked_before()
+    uncaptured(session.put(3), 4, 5).put(6).lose().put(8).ask(2, "_sn=7..")
+    found = answered(session, 2, 7, 8).played()[1]
+    assert said(found, "CP007") == [("proven", [[4, 5]])]
     assert said(found, "ZN002") == []
-    assert stream(found)["delivered"] == [[0, 6]]
+    assert stream(found)["delivered"] == [[0, 8]]
     session = WideSession()
     uncaptured(session.put(0, 1), 2, 3).put(4)
     session.sns[True] += 1  # a frame of the subscriber is missing: perhaps a request
@@ -389,11 +426,9 @@ def test_a_subscriber_to_heartbeats_asks_and_had_what_it_did_not_ask_for() -> No
 
 
 def test_what_a_subscriber_passed_over_before_it_asked_for_something_above_it_had() -> None:
-    session = WideSession()
-    session.subscriber(z.declare(2, 2, 1, "/@adv/pub/**", own=False))
-    uncaptured(session.put(0), 1).put(2).wait(3.0).put(3).lose().put(5).ask(1, "_sn=4..")
-    found = answered(session, 1, 4, 5).played()[1]
-    assert said(found, "CP007") == [("proven", [[1, 1]])]
+    session = uncaptured(asked_before().put(3), 4).put(5).wait(3.0).put(6).lose().put(8)
+    found = answered(session.ask(2, "_sn=7.."), 2, 7, 8).played()[1]
+    assert said(found, "CP007") == [("proven", [[4, 4]])]
 
 
 def test_a_row_says_what_kind_its_ends_are_and_what_they_keep() -> None:
