@@ -87,7 +87,7 @@ def _hidden(engine: ZenohEngine) -> Counter[str]:
     for (receiver, _, name), subscriber in engine.audience.subscribers.items():
         if any(source.again for source in engine.sources.named(name)):
             continue
-        holes = [hole for hole in subscriber.had if had(hole)]
+        holes = [hole for hole in subscriber.asking.had if had(hole)]
         found[receiver] += sum(hole.stop - hole.first for hole in holes)
     return found
 

@@ -41,7 +41,7 @@ class Lane(Subscriber):
         for first, stop in one.delivery.ranges:
             lane.delivery.deliver(first, stop)
         lane.misses, lane.missed = list(one.misses), one.missed
-        lane.asked_at_all = True
+        lane.asking.since = one.asking.since
         lane._held, lane._delivered_at = one._held, one._delivered_at
         return lane
 

@@ -20,9 +20,10 @@ from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
+from seqaudit.replay.zenoh.asking import Asking
 from seqaudit.replay.zenoh.at_once import MANY_GAPS, AtOnce
 from seqaudit.replay.zenoh.causes import Cause, Why
-from seqaudit.replay.zenoh.query import FOR_MISSING, Had, Miss, Query, Sort, Wait
+from seqaudit.replay.zenoh.query import FOR_MISSING, Miss, Query, Sort, Wait
 
 MAX_KEPT_GAPS: Final = 10_000
 MAX_KEPT_MISSES: Final = 10_000
@@ -104,7 +105,6 @@ class Subscriber:
         self.history_max = history_max if self.shipped else None
         self.delivery = DeliveryOrder()
         self.misses: list[Miss] = []
-        self.had: list[Had] = []  # what its queries show that it had, and is not here
         self.missed = 0
         self.repeats = Note()
         self.repeat_count = 0
@@ -119,9 +119,7 @@ class Subscriber:
         self.tracker: GapTracker | None = None
         self.heard: int | None = None  # highest sn that a heartbeat told
         self.heard_at: Mark | None = None
-        self.asked_at_all = False
-        self._first_asked: int | None = None
-        self._lowest_asked = END  # sn of all that its requests name; END: none does
+        self.asking = Asking()
         self.queries_max = 0  # most of them open at a time
         self.at_once = AtOnce()
         self.first_at: Mark | None = None
@@ -134,8 +132,6 @@ class Subscriber:
         self._by_reply: list[Gap] = []  # of samples that only a reply showed, by first sn
         self._held: Mark | None = None
         self._waited = RangeSet()  # live samples held back since then
-        self._asking_until: Mark | None = None  # when it last asked, or a query of it ended
-        self._lapsed: list[Query] = []  # queries that were not seen to end
         self._tried: deque[Query] = deque(maxlen=MAX_TRIED)  # ended since the last flush
         self._grace_ns = grace_ns
         self._delivered_at: Mark | None = None
@@ -148,7 +144,7 @@ class Subscriber:
     def asks_from(self) -> int | None:
         """The job frame from which on it is known to ask for what it misses; null: it is not."""
         return min(
-            (at for at in (self._first_asked, self.around.asks_from()) if at is not None),
+            (at for at in (self.asking.since, self.around.asks_from()) if at is not None),
             default=None,
         )
 
@@ -181,7 +177,7 @@ class Subscriber:
         self._take(first, stop, arrival.first)
         if reply is None:
             self._after_live(arrival.first)
-        if not self.asked_at_all:
+        if self.asking.since is None:
             self.at_once.came(first, stop, arrival.first, idle=not self.queries)
 
     def _forget_if_idle(self, arrival: Arrival) -> None:
@@ -227,7 +223,11 @@ class Subscriber:
     def query(self, query: Query) -> None:
         """A query of this subscriber for this source: S11, S13 (one of several), S15, S17, S23."""
         if query.first is not None:
-            self._note_had(query)
+            if self.last is not None and query.first > self.last + 1:
+                self.asking.reads(
+                    query, (self.last + 1, query.first), self.pending, self._delivered_at,
+                    self.asks_from, still_open=bool(self.queries),
+                )  # fmt: skip
             self._agree(query.first, query.asked)
         if query.sort is Sort.HEARTBEAT and query.last is not None and query.last == self._beat:
             self.quiet_heartbeats -= 1  # at the publisher's end: it did tell something new
@@ -235,17 +235,9 @@ class Subscriber:
         query.quiet = query.sort is Sort.PERIODIC and self.calm
         self.queries.append(query)
         self.queries_max = max(self.queries_max, len(self.queries))
-        if query.sort in FOR_MISSING:  # who only waits for late publishers need not recover
-            self._asks(query)
-
-    def _asks(self, query: Query) -> None:
-        """It asks for what it misses."""
-        self.asked_at_all = True
-        if self._first_asked is None:
-            self._first_asked = query.asked.frame
-        if not query.shared:
-            self._lowest_asked = min(self._lowest_asked, query.first or 0)
-        self._asking_until = query.asked
+        if query.sort not in FOR_MISSING:  # who waits for late publishers need not recover
+            return
+        self.asking.asked(query)
         self.waiting = None
         if self.tracker is not None:
             stop = self.tracker.known_stop if query.last is None else query.last + 1
@@ -256,11 +248,7 @@ class Subscriber:
         """Final, timeout (S22) or end of the session; at the last one all pending goes (S18)."""
         if query in self.queries:
             self.queries.remove(query)
-            if query.timed_out:
-                self._lapsed = [one for one in self._lapsed if one.open_at(query.asked)]
-                self._lapsed.append(query)
-            else:
-                self._asking_until = mark
+            self.asking.ended(query, mark)
             self._tried.append(query)
             if not self.queries and not self.history:
                 self.flush(mark, query)
@@ -487,21 +475,6 @@ class Subscriber:
         self.repeats.add(first, stop, mark)
         self.repeat_count += stop - first
 
-    def _note_had(self, query: Query) -> None:
-        if query.first is None or self.last is None or query.first <= self.last + 1:
-            return
-        first = self.last + 1
-        since, until = self._delivered_at, self._asking_until
-        asking = bool(self.queries) or (
-            since is not None
-            and (until is not None and until.frame >= since.frame)
-            | any(one.open_at(since) for one in self._lapsed)
-        )
-        for a, b in self.pending.missing(first, query.first):
-            if len(self.had) < MAX_KEPT_GAPS:
-                followed = self._lowest_asked <= a
-                self.had.append(Had(a, b, query, since, self.asks_from, asking, followed))
-
     def _agree(self, first: int, mark: Mark) -> None:
         """The query says what this subscriber's last sn was, known here or not (S12)."""
         if self.last is None or first == self.last + 1:
@@ -516,7 +489,7 @@ class Subscriber:
             self.last = first - 1
             self._deliver_pending(mark)
             return
-        if self.asked_at_all or self.start is None or first > self.start:
+        if self.asking.since is not None or self.start is None or first > self.start:
             return  # samples and the query crossed
         self.resumed = first, self.start
         for a, b in self.delivery.ranges:  # it has had this source before the first sample here

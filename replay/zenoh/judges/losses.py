@@ -120,7 +120,7 @@ def _not_captured(
     }
     found = [
         hole
-        for hole in (*subscriber.had, *passed.values())
+        for hole in (*subscriber.asking.had, *passed.values())
         if hole.since is None
         or not certificates.nothing_live_between(source, hole.since.frame, hole.query.asked.frame)
     ]

@@ -1,0 +1,65 @@
+"""What a subscriber's own requests show of it: that it asks, how far it is, what it had."""
+
+from typing import Final
+
+from seqaudit.replay.contract.worth import END
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import Range, RangeSet
+from seqaudit.replay.zenoh.query import Had, Query
+
+MAX_KEPT_HAD: Final = 10_000
+
+
+class Asking:
+    """Of one subscriber and source.
+
+    Attributes:
+        since: job frame of its first request for what it misses; null: there is none.
+        had: what its requests show that it had, and is not here.
+    """
+
+    def __init__(self) -> None:
+        self.since: int | None = None
+        self.had: list[Had] = []
+        self._lowest = END  # sn of all that its requests name; END: none does
+        self._until: Mark | None = None  # when it last asked, or a query of it ended
+        self._lapsed: list[Query] = []  # queries that were not seen to end
+
+    def asked(self, query: Query) -> None:
+        """A request for what it misses."""
+        if self.since is None:
+            self.since = query.asked.frame
+        if not query.shared:
+            self._lowest = min(self._lowest, query.first or 0)
+        self._until = query.asked
+
+    def ended(self, query: Query, mark: Mark) -> None:
+        """A query of any kind ended, or its time was up."""
+        if query.timed_out:
+            self._lapsed = [one for one in self._lapsed if one.open_at(query.asked)]
+            self._lapsed.append(query)
+        else:
+            self._until = mark
+
+    def reads(
+        self, query: Query, span: Range, pending: RangeSet, since: Mark | None,
+        asks_from: int | None, *, still_open: bool,
+    ) -> None:  # fmt: skip
+        """A request names a sample above the next one to be handed on: it had what lies between.
+
+        Args:
+            span: from that next one to the one that is named.
+            since: when the last one was handed on.
+            still_open: another query is.
+        """
+        asking = still_open or (
+            since is not None
+            and (
+                (self._until is not None and self._until.frame >= since.frame)
+                or any(one.open_at(since) for one in self._lapsed)
+            )
+        )
+        for a, b in pending.missing(*span):
+            if len(self.had) < MAX_KEPT_HAD:
+                followed = self._lowest <= a
+                self.had.append(Had(a, b, query, since, asks_from, asking, followed))
