@@ -126,7 +126,7 @@ def test_one_pause_proves_no_time(seconds: float) -> None:
     assert said(session.played()[1], "ZN004") == [("likely", [[1, 2]])]
 
 
-def asked_before() -> WideSession:
+def asked_before() -> Session:
     """A subscriber with recovery that has shown how far it is: it lacked 1, and has all up to 2."""
     session = WideSession()
     session.subscriber(z.declare(2, 2, 1, "/@adv/pub/**", own=False)).put(0)
