@@ -29,6 +29,7 @@ _CAME: Final = (Fate.LATE, Fate.REPAIRED, Fate.FOREIGN)
 #: How far back a packet may be that would have come just now.
 RECENT_SQNS: Final = 65_536
 
+Life = tuple[int, int]  # what an inbox connection's sender and receiver call it; 0: not learned
 Ready = tuple[Event, Mark, bool]  # a message, when it is handed on, whether it had waited
 
 
@@ -382,8 +383,7 @@ class InboxLink:
         self.sent = RangeSet()  # numbers that were captured, in the connection's latest life
         self.sent_ns: list[tuple[int, int]] = []  # when the highest number grew: (time, number)
         self.doubted_ns: int | None = None  # when something was last found to be missing
-        self.ident: int | None = None
-        self._life: int | None = None  # the same, of whoever sends
+        self._life: Life | None = None
         self._again = False  # it had another before, so its numbers begin at 1
         self._next = 0  # numbers begin at 1; 0: nothing came yet
         self._accepted = False
@@ -403,10 +403,8 @@ class InboxLink:
             return []
         if event.seqno is None:
             return []
-        self.count(event)
-        ident = (event.conn_id or 0) & 1023
-        if ident != self.ident:
-            self.ident, self._held = ident, []
+        if self.count(event):
+            self._held = []
             self._next = 1 if self._next else event.seqno
             self._waiting.clear()
         first, stop = event.seqno, event.seqno + event.count
@@ -421,20 +419,27 @@ class InboxLink:
         self._join()
         return self._ready(event.first_mark(), first)
 
-    def count(self, event: Event) -> None:
-        """A data packet was captured, whoever gets it."""
+    def count(self, event: Event) -> bool:
+        """A data packet was captured, whoever gets it.
+
+        Returns:
+            Do its numbers begin anew: does one of both ends call the connection by another name?
+        """
         if event.seqno is None:
-            return
-        ident = (event.conn_id or 0) & 1023
-        if ident != self._life:
+            return False
+        life = (event.conn_id or 0) & 1023, int(event.details().get("dest_id") or 0)
+        anew = self._life is None or life != (self._life[0], self._life[1] or life[1])
+        if anew:
             self._again = self._life is not None
-            self._life, self.sent, self.sent_ns = ident, RangeSet(), []
+            self.sent, self.sent_ns = RangeSet(), []
+        self._life = life
         self.packets += event.count
         self.repairs += event.count if event.kind is Kind.RETRANSMISSION else 0
         grows = not self.sent or event.seqno >= self.sent.stop()
         if grows and len(self.sent_ns) < MAX_HELD:
             self.sent_ns.append((event.at_ns, event.seqno))
         self.sent.add(event.seqno, event.seqno + event.count)
+        return anew
 
     @property
     def lacks(self) -> bool:
@@ -456,7 +461,8 @@ class InboxLink:
 
     def waits(self, event: Event) -> bool:
         """Does something wait that this packet of the other direction may acknowledge?"""
-        return bool(self._waiting) and event.details().get("dest_id") == self.ident
+        here = None if self._life is None else self._life[0]
+        return bool(self._waiting) and event.details().get("dest_id") == here
 
     def acknowledged(self, seqno: int, mark: Mark) -> list[Ready]:
         """The receiver says that it had everything up to this number."""
