@@ -66,13 +66,13 @@ class Daemons:
         elif self.observers:
             self.peer(event.source)
 
-    def learn(self, bridge: str, detail: Mapping[str, object]) -> None:
+    def learn(self, bridge: str, detail: Mapping[str, object], at_ns: int) -> None:
         """A peer answers for a daemon that the observer does not know itself."""
         self._changed()
         known = self.users.setdefault(bridge, Peer(bridge))
         known.user = known.user or str(detail.get("user") or "") or None
         if bridge != self.observer.bridge:
-            self.peer(bridge)
+            self.peer(bridge).met_ns = at_ns
 
     def peer(self, bridge: str) -> Peer:
         """What the observer of now knows of another daemon."""

@@ -21,7 +21,8 @@ class LossCounter:
             self.at_ns = at_ns
 
 
-_COUNTERS: Final = ("null_route", "repeat", "not_subscribed", "msg_loss", "inbox_loss")
+#: Words of a peer that is gone after which it stays so.
+LAST_WORDS: Final = frozenset({"BYE", "DEL", "ADJ"})
 
 
 @dataclass(slots=True)
@@ -63,6 +64,8 @@ class Peer:
     heard_ns: int | None = None  # last heartbeat
     interval_ns: int = 10_000_000_000
     dropped: bool = False  # no heartbeat for too long, not authenticated again yet
+    revived: bool = False  # and heard since
+    rerouted: bool = False  # messages of it came while its routes changed
     links: set[str] = field(default_factory=set)  # TCP links it has used
     closed: set[str] = field(default_factory=set)  # those it had when it was dropped
 
@@ -116,12 +119,10 @@ class Peer:
     def heard(self, word: str, interval: object, now_ns: int, link: str) -> None:
         """A message that says that it lives, or authenticates it."""
         self.is_known(now_ns, link)
+        self.revived = self.dropped and (self.revived or word not in LAST_WORDS)
         if word == "AUTH":
             self.met_ns = now_ns
-            if self.dropped:
-                for name in _COUNTERS:  # they were the entry's that is gone
-                    setattr(self, name, LossCounter())
-            self.dropped, self.dropped_ns = False, None
+            self.dropped, self.dropped_ns, self.revived = False, None, False
         if word in ("HB", "HELO", "AUTH"):
             self.heard_ns = now_ns
             if isinstance(interval, int) and 0 < interval < 1 << 20:

@@ -99,6 +99,7 @@ class Receiving:
             return
         if not self._takes_from(peer, mark.at_ns, link_of(event)):
             stream.ignored += event.count
+            peer.rerouted |= peer.revived
             return
         if message.is_glsno:
             self._glsno(message, peer, stream, mark, last, known=not fresh)
@@ -150,6 +151,7 @@ class Receiving:
         observer, event = self._state.observer, message.event
         if not observer.window.subscriptions.routed(message.subject):
             peer.unrouted = peer.unrouted or mark
+            peer.rerouted |= peer.met_ns < 0 and observer.start_told
             peer.null_route.add(event.count, last.at_ns)
             stream.unwanted += event.count
             return []
@@ -267,7 +269,7 @@ class Receiving:
                 window.rotation.scale(mark.at_ns)
         told = detail.get("session_bridge")
         if word == "SYNC_RPY" and event.destination == self._state.observer.bridge and told:
-            self._state.members.learn(str(told), detail)
+            self._state.members.learn(str(told), detail, event.at_ns)
         if word != "AUTH" or event.destination == self._state.observer.bridge:
             link = link_of(event)
             peer.heard(word, detail.get("interval"), mark.at_ns, link)

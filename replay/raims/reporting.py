@@ -55,6 +55,10 @@ NOT_JOINED: Final = (
     "TSIs are captured here and none of this daemon: whether it has joined their group cannot be "
     "told"
 )
+REROUTED: Final = (
+    "messages of it came while daemons joined or left: whether raims counts those that nobody "
+    "wanted (null rte) depends on its routes then, which no capture holds"
+)
 UNSEEN: Final = "changes of this daemon's subscriptions are not in this capture"
 NO_OBSERVER: Final = "it is not known at whose interface the capture was taken"
 

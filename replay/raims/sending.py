@@ -15,6 +15,8 @@ from seqaudit.replay.raims.streams import RaimsStream
 
 #: Words that go only to a daemon that is authenticated; an ADJ_REQ comes before (tcp-partition-1).
 TO_PEERS: Final = frozenset({"PING", "PONG", "LOSS"})
+#: Within this time of dropping a peer, what was meant for it before may leave (storm: 0.3 ms).
+QUEUED_NS: Final = 100_000_000
 #: Words about peers, which have one counter; who is dropped is in one of them.
 OF_PEERS: Final = frozenset({"ADD", "DEL", "BLM", "ADJ"})
 #: A daemon that is heard so soon after its start has done nothing before.
@@ -48,8 +50,12 @@ class Sending:
             peer = observer.peers.get(event.destination)
             if peer is not None and event.wire_kind in TO_PEERS:
                 peer.is_spoken_to(event.at_ns)
-            if peer is not None and peer.dropped and event.wire_kind in TO_PEERS:
-                # it is asked nothing before its AUTH
+            if (
+                peer is not None
+                and event.wire_kind in TO_PEERS
+                and peer.dropped
+                and event.at_ns - (peer.dropped_ns or 0) > QUEUED_NS
+            ):  # it is asked nothing before its AUTH
                 peer.dropped, peer.dropped_ns, peer.doubted = False, None, True
                 peer.closed.clear()
                 peer.inbox.clear()  # its numbers were not followed

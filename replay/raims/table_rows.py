@@ -27,6 +27,7 @@ from seqaudit.replay.raims.reporting import (
     FORWARDS,
     HELD_UP,
     NOT_JOINED,
+    REROUTED,
     SEEMED_SILENT,
     TOLD_MORE,
     UNSEEN,
@@ -168,6 +169,8 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), SEEMED_SILENT)
     if report.engine.links.forwards:
         unknown["repeat"] = FORWARDS
+    if peer.rerouted:
+        unknown["null_rte"] = REROUTED
     if peer.told_more:
         unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), TOLD_MORE)
     if any(publisher == peer.bridge for publisher, _ in report.engine.links.untold):
