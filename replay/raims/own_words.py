@@ -126,6 +126,8 @@ def _is_more(observer: Observer, notice: Notice, before: Notice | None) -> bool:
     due = observer.notices.of(notice)
     if due is None:
         return not (observer.notices.unlisted or is_told(observer, notice))
+    if (notice.count or 0) > (due.count or notice.count or 0):
+        return True
     since = None if before is None else observer.notices.of(before)
     if before is None or since is None or notice.total is None or before.total is None:
         return False

@@ -33,8 +33,8 @@ DROPPED_INSIDE: Final = (
     "had what was in them cannot be told"
 )
 HELD_UP: Final = (
-    "messages waited for a packet that had been dropped inside (PG009), or given up, while "
-    "subscriptions changed: which came first cannot be told"
+    "messages came just before a change of subscriptions was told, or waited then for a packet "
+    "that had been dropped inside (PG009), or given up: which came first cannot be told"
 )
 DROPPED: Final = (
     "the daemon says that it dropped this publisher for want of heartbeats, and they had come: "
@@ -156,7 +156,7 @@ class RaimsReporter(Reporter[Subject]):
             return AT_THE_END
         if self.engine.links.refused(stream):
             return DROPPED_INSIDE
-        if self.engine.links.held_up(stream, observer.changed_ns):
+        if stream.at_a_change or self.engine.links.held_up(stream, observer.changed_ns):
             return HELD_UP
         if stream.last is not None and not observer.knows_subscriptions(stream.last):
             return UNSEEN

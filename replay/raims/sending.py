@@ -17,6 +17,8 @@ from seqaudit.replay.raims.streams import RaimsStream
 TO_PEERS: Final = frozenset({"PING", "PONG", "LOSS"})
 #: Within this time of dropping a peer, what was meant for it before may leave (storm: 0.3 ms).
 QUEUED_NS: Final = 100_000_000
+#: So long after its subscriptions have changed a daemon says so (late join: 7 ms).
+TELLING_NS: Final = 15_000_000
 #: Words about peers, which have one counter; who is dropped is in one of them.
 OF_PEERS: Final = frozenset({"ADD", "DEL", "BLM", "ADJ"})
 #: A daemon that is heard so soon after its start has done nothing before.
@@ -66,7 +68,15 @@ class Sending:
         elif event.wire_kind in ("HELO", "HB", "AUTH") and event.source == observer.bridge:
             observer.tells_changes(event, detail.get("sub_seqno"))
         if event.kind is Kind.SUBSCRIBE:
+            subscriptions = observer.window.subscriptions
+            recent = [
+                (stream, subscriptions.routed(stream.subject))
+                for stream in observer.streams.values()
+                if stream.last is not None and event.at_ns - stream.last.at_ns < TELLING_NS
+            ]
             self._subscription(event, detail)
+            for stream, routed in recent:
+                stream.at_a_change |= subscriptions.routed(stream.subject) != routed
             self._state.convergence.subscribed(event, detail)
             return
         if event.kind is Kind.DATA:

@@ -109,6 +109,7 @@ class RaimsStream:
         self.zero_marks: list[Mark] = []
         self._zero_ids: set[int] = set()  # of their packets
         self.ignored = 0  # from a peer that was dropped: taken by nobody, counted by nobody
+        self.at_a_change = False  # a message came just before the observer said it wants it or not
         self.unwanted = 0  # null route and not subscribed
         self.delivered: list[list[int]] = []  # half-open, in delivery order
         self.by_subject: Counter[str] = Counter()  # delivered, of GLSNO streams

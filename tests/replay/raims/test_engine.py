@@ -97,6 +97,7 @@ def test_subscriptions_from_before_the_capture_are_unknown_unless_stated(
 ) -> None:
     world = World(**({} if stated is None else {"subscribed": stated}))
     world.notice("HB", source=ME, start=start, sub_seqno=4)
+    world.notice("AUTH", destination=ME)
     world.data(F0, subject="_1.OTHER")
     assert ("RA029" in rules_of(world.rows())) == said
     (row,) = world.table("loss")

@@ -317,7 +317,7 @@ def test_a_false_loss_by_a_default_window_is_likely_and_names_it() -> None:
     assert "raims.sub_window_size is not given" in found["text"]
 
 
-def test_a_peer_whose_heartbeats_have_ended_is_gone_with_its_counters() -> None:
+def test_a_peer_whose_heartbeats_have_ended_is_gone_and_keeps_its_counters() -> None:
     world = World()
     world.notice("HB", interval=4)
     world.data(F0)
@@ -331,7 +331,64 @@ def test_a_peer_whose_heartbeats_have_ended_is_gone_with_its_counters() -> None:
     world.notice("AUTH", 21.0, destination=ME, stream=f"tcp:y|{PEER}|.AUTH")
     world.data(F0 + 2, 21.5, subject="_1.B", stream=f"tcp:y|{PEER}|_1.B")
     (row,) = world.table("loss")
-    assert (row["null_rte"], row["dropped_ns"]) == (1, None)
+    assert (row["null_rte"], row["dropped_ns"]) == (2, None)
+
+
+def test_messages_of_a_dropped_peer_that_is_heard_again_may_be_null_routes() -> None:
+    world = World()
+    world.notice("HB", interval=4)
+    world.data(F0, subject="_1.B")
+    world.notice("HB", 20.0, interval=4)
+    world.data(F0 + 1, 20.1, subject="_1.B")
+    world.notice("AUTH", 21.0, destination=ME)
+    (row,) = world.table("loss")
+    assert row["null_rte"] is None
+    assert "while daemons joined or left" in row["unknown"]["null_rte"]
+
+
+def test_what_was_on_its_way_to_a_dropped_peer_does_not_show_that_it_is_there() -> None:
+    for asked_at, ignored in ((20.05, 2), (20.5, 1)):
+        world = World()
+        world.notice("HB", 10.0, interval=30)
+        world.data(F0, 11.0)
+        world.notice("DEL", 20.0, source=ME, seqno=2, sync_bridge=PEER, auth_stage=9)
+        world.data(F0 + 1, 20.01)
+        world.notice("PING", asked_at, source=ME, destination=PEER)
+        world.data(F0 + 2, 20.6)
+        (stream,) = world.engine.observer.streams.values()
+        assert stream.ignored == ignored
+
+
+def test_messages_just_before_a_change_of_subscriptions_is_told_may_have_been_wanted() -> None:
+    for gap, known in ((0.01, False), (0.02, True)):
+        world = World()
+        world.data(F0, 1.0, subject="_1.B")
+        world.data(F0 + 1, 2.0, subject="_1.B")
+        world.feed(2.0 + gap, kind=Kind.SUBSCRIBE, wire_kind="JOIN", source=ME, seqno=2,
+                   detail=json.dumps({"subject": "_1.B"}))  # fmt: skip
+        (row,) = (r.detail for r in world.rows() if r.detail.get("role") == "receiver")
+        assert (row["delivered"] is not None) == known
+
+
+def test_a_notice_of_more_than_is_missing_leaves_the_counter_unknown() -> None:
+    for count in (1, 3):
+        world = World()
+        world.data(F0)
+        world.data(F0 + 1, 0.1)
+        world.data(F0 + 3, 0.2)
+        world.notice("LOSS", 0.3, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=count,
+                     ms_tot=count, ref_seqno=F0 + 3)  # fmt: skip
+        (row,) = world.table("loss")
+        assert row["msg_loss"] == (1 if count == 1 else None)
+
+
+def test_either_ends_new_name_begins_an_inbox_connection_anew() -> None:
+    world = World()
+    link = world.engine.links.of_inbox(f"inbox:{THERE}:2>{HERE}:1")
+    for number, here in ((1, 0), (2, 5), (3, 5), (1, 6), (2, 6)):
+        packet = inbox_packet(number, number / 10, own=False)
+        world.engine.feed(replace(packet, detail=json.dumps({"dest_id": here})))
+    assert (link.packets, link.duplicates, link.lacks) == (5, 0, False)
 
 
 def test_a_peer_whose_heartbeats_the_capture_may_have_missed_is_still_there() -> None:
