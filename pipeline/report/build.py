@@ -61,6 +61,7 @@ from seqaudit.replay.contract.results import (
     ConnectionDetail,
     D,
     EndsDetail,
+    GapDetail,
     JudgedRow,
     ResultRow,
     Row,
@@ -69,6 +70,7 @@ from seqaudit.replay.contract.settings import ReplaySettings, Vantage
 from seqaudit.replay.contract.story import with_story
 from seqaudit.replay.contract.version import VERSION
 from seqaudit.replay.contract.wall import Wall
+from seqaudit.replay.sequence.gaps import GapFigures
 from seqaudit.replay.stages.compare import Comparisons
 from seqaudit.replay.stages.systems import RULES, SYSTEMS
 
@@ -283,10 +285,14 @@ class _Sections:
         """By capture, stream and seqnos, each with its story."""
         worth, called, together = self._accounts.worth, self.called.of, self._together
         ends = self._accounts.extents
+
+        def placed(row: ResultRow[GapFigures], end_ns: int | None) -> GapDetail:
+            return {**_place(row), **settled_gap(row["detail"], end_ns)}
+
         told = (
             self._frames.resolved(
                 with_story(
-                    together.restated_gap({**_place(row), **settled_gap(row["detail"], end)}),
+                    together.restated_gap(placed(row, end)),
                     worth.get(row["capture"]),
                     called,
                     end,

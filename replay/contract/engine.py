@@ -19,6 +19,7 @@ from seqaudit.replay.contract.report_rows import BothEndsFigures
 from seqaudit.replay.contract.results import (
     D,
     EndsDetail,
+    GapDetail,
     JudgedRow,
     Result,
     ResultKind,
@@ -263,8 +264,8 @@ class Comparison(Protocol):
         """A finding by what was settled."""
         return finding
 
-    def restated_gap(self, gap: Detail) -> Detail:
-        """A gap by what was settled: the detail of a GAP row with its capture and stream."""
+    def restated_gap(self, gap: GapDetail) -> GapDetail:
+        """A gap by what was settled."""
         return gap
 
     def judge(self, replayed: Replayed) -> Compared:

@@ -5,9 +5,9 @@ says until when what is missing counts as open, and its rows are settled here.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Final, cast
 
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.results import D, Row
 from seqaudit.replay.sequence.gaps import GapFigures, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet, inclusive
 
@@ -16,9 +16,7 @@ from seqaudit.replay.sequence.ranges import RangeSet, inclusive
 IF_OPEN: Final = "if_open"
 
 
-def unless_open(
-    row: Mapping[str, Any], open_: RangeSet, count: int, until_ns: int | None, **instead: object
-) -> Row:
+def unless_open(row: D, open_: RangeSet, count: int, until_ns: int | None, **instead: object) -> D:
     """A row, with what it says otherwise if the capture ended before ``until_ns``.
 
     Args:
@@ -27,23 +25,29 @@ def unless_open(
         instead: figures that it changes.
     """
     if until_ns is None:
-        return dict(row)
+        return row
     told = {"open_at_end": count, "open_at_end_seqnos": inclusive(open_), "open_until_ns": until_ns}
-    return {**row, IF_OPEN: instead | told}
+    return with_open(row, instead | told)
 
 
-def settled(row: Mapping[str, Any], end_ns: int | None) -> Mapping[str, Any]:
+def with_open(row: D, if_open: Mapping[str, object]) -> D:
+    """A row, with what it says otherwise under a key that its type does not have: ``settled`` takes
+    it off again."""
+    return cast(D, {**row, IF_OPEN: if_open})
+
+
+def settled(row: D, end_ns: int | None) -> D:
     """A stream, or two lines, of a capture that ended then: what is open is not lost, or is lost.
 
     Args:
         row: with ``if_open`` where something is open; others are as they were.
         end_ns: of the capture; null: it has no time.
     """
-    if_open = row.get(IF_OPEN)
+    if_open = cast(Row | None, row.get(IF_OPEN))
     if if_open is None:
         return row
     told = {key: value for key, value in row.items() if key != IF_OPEN}
-    return told | if_open if _open(if_open["open_until_ns"], end_ns) else told
+    return cast(D, told | if_open if _open(if_open["open_until_ns"], end_ns) else told)
 
 
 def settled_gap(gap: GapFigures, end_ns: int | None) -> GapFigures:
@@ -51,11 +55,12 @@ def settled_gap(gap: GapFigures, end_ns: int | None) -> GapFigures:
     until = gap.get("open_until_ns")
     if until is None:
         return gap
-    told = {key: value for key, value in gap.items() if key != "open_until_ns"}
+    told = gap.copy()
+    del told["open_until_ns"]
     if _open(until, end_ns):
         told["outcome"] = str(Outcome.CUT_OFF)
         told.pop("placed", None)  # nobody can tell where it was lost, if it was
-    return cast(GapFigures, told)
+    return told
 
 
 def _open(until_ns: int, end_ns: int | None) -> bool:

@@ -73,7 +73,7 @@ class Reporter(Generic[S]):
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def row(self, kind: ResultKind[D], row: D | Row, stream: S | None = None) -> Result:
+    def row(self, kind: ResultKind[D], row: D, stream: S | None = None) -> Result:
         """A row that is no finding."""
         detail: Row = dict(row)
         if kind == GAP:

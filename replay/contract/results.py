@@ -89,6 +89,13 @@ class JudgedDetail(TypedDict):
     not_judged: dict[str, list[str]]
 
 
+class GapDetail(GapFigures):
+    """A gap and its place."""
+
+    capture: int
+    stream: str | None
+
+
 class LackDetail(TypedDict):
     """Copies that the capture at one end lacks, as ``sequence.passages.Lack`` has them."""
 

@@ -8,38 +8,24 @@ is likely at best, and cannot be told where the capture has holes of its own.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Final, TypedDict, cast
+from typing import Final, cast
 
 from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.report_rows import Certainty as CertaintyText
 from seqaudit.replay.contract.report_rows import EvidenceRow, GapRow, LossPlace, StepRow, WhereLost
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.results import GapDetail
 from seqaudit.replay.contract.worth import BEGINNING, MISSING, Worth
-from seqaudit.replay.sequence.gaps import GapFigures, Outcome, Step, StepName
+from seqaudit.replay.sequence.gaps import GapFigures, Outcome, PlacedGap, Step, StepName
 
 #: Which end of a stream is at the place of capture.
 SENDER, RECEIVER, BETWEEN = "sender", "receiver", "between"
 
 
-class PlacedGap(TypedDict):
-    """Where the messages of a gap were lost, and what says so."""
-
-    where: str
-    why: str
-
-
-class HandedOn(TypedDict):
-    """What an engine hands on for the story, and is no part of the report's row; null: nothing."""
-
-    heard: list[Step] | None
-    heard_more: int | None  # further requests
-    placed: PlacedGap | None
-    doubts: list[str] | None
-    receiver: str | None
-    never_asked: str | None  # why nobody was seen to ask
-    loss: object
-    waited_ns: int | None
-    handed_on: str | None  # how it was
+#: What an engine hands on with a gap for its story alone.
+_OF_STORY: Final = frozenset({
+    "heard", "heard_more", "placed", "doubts", "receiver", "never_asked", "loss", "waited_ns",
+    "handed_on",
+})  # fmt: skip
 
 
 class Where(StrEnum):
@@ -52,9 +38,9 @@ class Where(StrEnum):
     UNTOLD = "cannot be told"
 
 
-def placed(where: Where, why: str) -> Row:
+def placed(where: Where, why: str) -> PlacedGap:
     """What an engine hands on with a row of a gap."""
-    return {"placed": {"where": str(where), "why": why}}
+    return {"where": str(where), "why": why}
 
 
 _LATE: Final = (Where.NOWHERE, "the original came late")
@@ -125,7 +111,7 @@ def by_outcome(outcome: str, role: str, requests: int) -> tuple[Where, str]:
     return _AT_RECEIVER.get(outcome, _NOBODY_ASKED)
 
 
-def doubts_over(row: GapFigures | GapRow, worth: Worth, stream: str | None) -> list[str]:
+def doubts_over(row: GapFigures, worth: Worth, stream: str | None) -> list[str]:
     """Why the capture may have missed what was there from the last frame before a gap until it was
     asked for, or had come. Frames are job frames."""
     first = row["lost_after_frame"]
@@ -137,7 +123,10 @@ def doubts_over(row: GapFigures | GapRow, worth: Worth, stream: str | None) -> l
 
 
 def with_story(
-    row: Row, worth: Worth | None, called: Callable[[str | None], str | None], end_ns: int | None
+    row: GapDetail,
+    worth: Worth | None,
+    called: Callable[[str | None], str | None],
+    end_ns: int | None,
 ) -> GapRow:
     """A row of ``gaps`` with its story; frames are job frames, and stay so.
 
@@ -146,28 +135,28 @@ def with_story(
         called: the name of an identity.
         end_ns: when the capture ended; null: not known.
     """
-    handed = cast(HandedOn, {key: row.pop(key, None) for key in HandedOn.__annotations__})
-    gap = cast(GapRow, row)
-    receiver, place = handed["receiver"], handed["placed"]
+    gap = cast(GapRow, {key: told for key, told in row.items() if key not in _OF_STORY})
+    receiver, place, heard = row.get("receiver"), row.get("placed"), row.get("heard", [])
     thrown_away = place is not None and place["where"] == Where.AFTER
     steps = _steps(
-        gap, handed["heard"] or [], receiver, handed["handed_on"] or "handed on in order",
+        gap, heard, receiver, row.get("handed_on") or "handed on in order",
         thrown_away=thrown_away, end_ns=end_ns, called=called,
     )  # fmt: skip
-    if handed["heard"]:
+    if heard:
         steps = _in_order(steps)
-    waited = gap["delivered_after_ns"] if handed["waited_ns"] is None else handed["waited_ns"]
+    waited = row.get("waited_ns")
+    waited = row["delivered_after_ns"] if waited is None else waited
     unknown: dict[str, str] = {}
-    verdict = _verdict(gap, handed, worth)
+    verdict = _verdict(row, worth)
     if gap["requests"] == 0 and verdict["where"] != str(Where.NOWHERE):
-        unknown["asked"] = handed["never_asked"] or "no request for it is in this capture"
+        unknown["asked"] = row.get("never_asked") or "no request for it is in this capture"
     elif any(step["step"] == "asked" and step["by"] is None for step in steps):
         unknown["asked_by"] = "several receivers, or one that nothing names"
     if waited is None:
         unknown["waited"] = "this capture does not show when what came behind it was handed on"
     gap["story"] = {
         "steps": steps,
-        "steps_more": handed["heard_more"] or 0,
+        "steps_more": row.get("heard_more", 0),
         "waited_by": None if waited is None else receiver,
         "waited_by_name": None if waited is None else called(receiver),
         "waited_ns": waited,
@@ -177,14 +166,15 @@ def with_story(
     return gap
 
 
-def _verdict(row: GapRow, handed: HandedOn, worth: Worth | None) -> WhereLost:
-    if handed["placed"] is not None:
-        where, why = Where(handed["placed"]["where"]), handed["placed"]["why"]
+def _verdict(row: GapDetail, worth: Worth | None) -> WhereLost:
+    place = row.get("placed")
+    if place is not None:
+        where, why = Where(place["where"]), place["why"]
     else:
         where, why = by_outcome(row["outcome"], BETWEEN, row["requests"])
-    doubts = list(handed["doubts"] or [])
+    doubts = row.get("doubts", [])
     if worth is not None:
-        doubts += doubts_over(row, worth, row["stream"])
+        doubts = doubts + doubts_over(row, worth, row["stream"])
     certainty = Certainty.LIKELY
     if where is Where.BEFORE and doubts:
         where, why = Where.UNTOLD, "; ".join(dict.fromkeys([*doubts, why]))

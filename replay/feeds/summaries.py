@@ -4,7 +4,6 @@ from typing import Final
 
 from seqaudit.replay.contract.open_end import unless_open
 from seqaudit.replay.contract.report_rows import directed
-from seqaudit.replay.contract.results import Row
 from seqaudit.replay.feeds.engine import FeedEngine
 from seqaudit.replay.feeds.evidence import holes_of, open_until_ns
 from seqaudit.replay.feeds.lines import LINES, LinePair
@@ -18,7 +17,7 @@ from seqaudit.replay.sequence.ranges import RangeSet, inclusive
 _NO_REQUESTS: Final = Requests()
 
 
-def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -> Row:
+def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -> FeedStreamRow:
     """A stream in the report (replay/README.md 5), and what of it was open at the end."""
     row, open_ = _summary(engine, stream, requests), holes_of(stream.open_at_end)
     lost = stream.counts[Outcome.UNRECOVERED] - stream.open_count
@@ -95,7 +94,7 @@ def _summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) 
     }
 
 
-def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) -> Row:
+def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) -> PairRow:
     """Two lines in the report, a row of the table "lines", and what of them was open at the end."""
     return unless_open(
         _pair_summary(engine, pair, requests), holes_of(pair.young), pair.young_count,

@@ -1,14 +1,14 @@
 """Findings that UNICAST and MCAST streams share, each under a rule of its own (replay/README.md
 3)."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Severity
-from seqaudit.replay.contract.open_end import IF_OPEN
+from seqaudit.replay.contract.open_end import with_open
 from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.reporter import Reporter, S, parts_of
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.results import D
 from seqaudit.replay.contract.worth import (
     END,
     LIKELY,
@@ -78,17 +78,17 @@ class WindowReporter(Reporter[S]):
         self.interval_ns: int = parameters.value("xmit_interval_ms") * 1_000_000
 
     @staticmethod
-    def settling(window: JudgedStream | None, of: Callable[..., Mapping[str, Any]]) -> Row:
+    def settling(window: JudgedStream | None, of: Callable[..., D]) -> D:
         """The row of a stream, and what it says otherwise if nothing was captured behind it.
 
         Args:
             of: see ``stream_rows.received``.
         """
-        row = dict(of(over=False))
+        row = of(over=False)
         if window is None or window.open_until_ns is None:
             return row
         told = of(over=True)
-        return row | {IF_OPEN: {key: told[key] for key in told if told[key] != row[key]}}
+        return with_open(row, {key: told[key] for key in told if told[key] != row[key]})
 
     # -- gaps ------------------------------------------------------------------------------------
 

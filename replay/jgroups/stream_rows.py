@@ -7,7 +7,6 @@ from typing import Final, Literal
 from seqaudit.replay.contract.parameters import LEARNED, EngineParameters
 from seqaudit.replay.contract.report_rows import Side
 from seqaudit.replay.contract.reporter import listed
-from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import MAY_BE_MIRROR, Vantage
 from seqaudit.replay.contract.story import by_outcome, placed
 from seqaudit.replay.jgroups.arrivals import JudgedStream
@@ -15,7 +14,7 @@ from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.report_rows import CapacityRow, JGroupsStreamRow
 from seqaudit.replay.jgroups.stream import NumberedStream
-from seqaudit.replay.sequence.gaps import WENT_ON, Gap, Outcome
+from seqaudit.replay.sequence.gaps import WENT_ON, Gap, GapFigures, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet, inclusive
 
 #: Which end of a stream is here.
@@ -200,13 +199,18 @@ def gaps_of(window: JudgedStream | None, passing: PassingModel | None) -> list[G
     return [] if known is None else sorted(known.gaps, key=lambda gap: gap.first)
 
 
-def gap_rows(role: str, system: str, gap: Gap, window: JudgedStream | None) -> Iterator[Row]:
+def gap_rows(role: str, system: str, gap: Gap, window: JudgedStream | None) -> Iterator[GapFigures]:
     """A gap's rows, their outcomes in the words of the end that is here; what was open at the end
     as it ended if the capture went on."""
     names = _NAMES.get(role, {})
     for row in gap.rows():
         outcome = WENT_ON.get(Outcome(row["outcome"]), row["outcome"])
-        told: Row = {**row, "outcome": names.get(outcome, outcome), "system": system}
+        told: GapFigures = {
+            **row,
+            "outcome": names.get(outcome, outcome),
+            "system": system,
+            "placed": placed(*by_outcome(outcome, role, row["requests"])),
+        }
         if outcome != row["outcome"] and window is not None:
             told["open_until_ns"] = window.open_until_ns
-        yield told | placed(*by_outcome(outcome, role, row["requests"]))
+        yield told

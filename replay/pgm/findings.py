@@ -28,7 +28,7 @@ from seqaudit.replay.pgm.engine import (
 )
 from seqaudit.replay.pgm.rules import PGM as RULES
 from seqaudit.replay.pgm.window import GIVEN_UP, Fate, Hole
-from seqaudit.replay.sequence.gaps import Mark, Outcome, between
+from seqaudit.replay.sequence.gaps import GapFigures, Mark, Outcome, Step, between
 from seqaudit.replay.sequence.ranges import RangeSet
 
 _NO_RECEIVER: Final = "the capture was not taken at a receiver"
@@ -96,18 +96,21 @@ class _PgmFindings(Reporter[_PgmSubject]):
             yield self.judged("CP007", None)
         yield from self.parameters_used(_PARAMETERS)
 
-    def _gap(self, hole: Hole) -> dict[str, object]:
+    def _gap(self, hole: Hole) -> GapFigures:
         """One hole as a row of ``gaps``, with what its story needs."""
         role = RECEIVER if self.engine.receiving else BETWEEN
         asks = [ask.step() for ask in hole.asks]
-        ncf = [] if hole.ncf is None else [
+        ncf: list[Step] = [] if hole.ncf is None else [
             {
                 "step": "confirmed", "frame": hole.ncf.frame, "at_ns": hole.ncf.at_ns,
                 "by": self.engine.sender, "says": "NCF: the sender heard it",
             }
         ]  # fmt: skip
-        more = {"heard": asks + ncf, "heard_more": max(hole.naks - len(hole.asks), 0)}
-        return _gap(hole) | placed(*_lost_where(hole, role)) | (more if asks or ncf else {})
+        row = _gap(hole)
+        row["placed"] = placed(*_lost_where(hole, role))
+        if asks or ncf:
+            row |= {"heard": asks + ncf, "heard_more": max(hole.naks - len(hole.asks), 0)}
+        return row
 
     def _findings(self) -> Iterator[Finding]:
         engine = self.engine
@@ -336,7 +339,7 @@ def _lost_where(hole: Hole, role: str) -> tuple[Where, str]:
     return by_outcome(asked, RECEIVER, hole.naks)
 
 
-def _gap(hole: Hole) -> dict[str, object]:
+def _gap(hole: Hole) -> GapFigures:
     """One hole as a row of ``gaps``."""
     outcome = "unrecovered" if hole.fate in GIVEN_UP else str(hole.fate)
     came = hole.fate in (Fate.LATE, Fate.REPAIRED)

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Final, cast
 
 from seqaudit.replay.contract.finding import PlacedFinding
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.results import GapDetail, Row
 from seqaudit.replay.raims.seqno import BASE_BITS, key
 from seqaudit.replay.raims.truth import BY_NOTICE
 from seqaudit.replay.sequence.ranges import RangeSet
@@ -73,9 +73,9 @@ def bounds_of(lower: int, upper: int | None) -> Row:
     }
 
 
-def restated_gap(gap: Row, now: Settled) -> Row:
+def restated_gap(gap: GapDetail, now: Settled) -> GapDetail:
     """A gap with the bounds that its loss has now."""
-    loss = now.get((gap["capture"], gap["stream"], *gap["loss"]))
+    loss = now.get((gap["capture"], gap["stream"] or "", *gap["loss"]))
     return gap if loss is None else gap | {"count": loss["lower"], "count_upper": loss["upper"]}
 
 

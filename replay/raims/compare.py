@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from seqaudit.replay.contract.engine import Compared, Comparison, Detail, Replayed
 from seqaudit.replay.contract.finding import PlacedFinding
-from seqaudit.replay.contract.results import TABLE
+from seqaudit.replay.contract.results import TABLE, GapDetail
 
 if TYPE_CHECKING:
     from seqaudit.replay.raims.bounds import Settled
@@ -44,7 +44,7 @@ class RaimsComparison(Comparison):
 
         return bounds.restated(finding, self._settled)
 
-    def restated_gap(self, gap: Detail) -> Detail:
+    def restated_gap(self, gap: GapDetail) -> GapDetail:
         if "loss" not in gap:
             return gap
         from seqaudit.replay.raims import bounds

@@ -13,7 +13,6 @@ from operator import attrgetter
 from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty
-from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.story import Where, placed
 from seqaudit.replay.pgm.window import Hole
 from seqaudit.replay.raims.links import Missing
@@ -21,7 +20,15 @@ from seqaudit.replay.raims.reporting import SEEMED_SILENT, RaimsReporter
 from seqaudit.replay.raims.seqno import base_of, frame_of, seqno, shown
 from seqaudit.replay.raims.streams import NumberGap, RaimsStream
 from seqaudit.replay.raims.truth import BY_CHAIN, BY_CHAIN_FRAME, BY_NUMBERS, Loss
-from seqaudit.replay.sequence.gaps import MAX_ASKS, Mark, Outcome, Step, between
+from seqaudit.replay.sequence.gaps import (
+    MAX_ASKS,
+    GapFigures,
+    Mark,
+    Outcome,
+    PlacedGap,
+    Step,
+    between,
+)
 
 #: Inclusive ranges of seqnos.
 Ranges = list[list[int]]
@@ -32,7 +39,7 @@ _NO_NAKS: Final = "raims itself asks for nothing again, and TCP has nothing to a
 _NOT_ASKED: Final = "no NAK for the packets in between is in this capture"
 
 
-def rows(report: RaimsReporter, stream: RaimsStream) -> Iterator[Row]:
+def rows(report: RaimsReporter, stream: RaimsStream) -> Iterator[GapFigures]:
     """Gap rows of one stream at its observer, in the order in which they showed."""
     if stream.glsno:
         for gap in stream.gaps:
@@ -43,7 +50,9 @@ def rows(report: RaimsReporter, stream: RaimsStream) -> Iterator[Row]:
         return
     for place, loss in enumerate(stream.truth.losses):
         if loss.lower:
-            yield _of_loss(report, stream, loss) | {"loss": [place, loss.mark.at_ns]}
+            row = _of_loss(report, stream, loss)
+            row["loss"] = place, loss.mark.at_ns
+            yield row
 
 
 def count(stream: RaimsStream) -> int:
@@ -81,49 +90,33 @@ def told(ranges: Ranges) -> str:
     return ", ".join(parts)
 
 
-def _of_loss(report: RaimsReporter, stream: RaimsStream, loss: Loss) -> Row:
+def _of_loss(report: RaimsReporter, stream: RaimsStream, loss: Loss) -> GapFigures:
     sure, why = report.sure(loss)
     if stream.ignored and report.seemed_dropped(stream):
         sure, why = Certainty.UNDECIDABLE, SEEMED_SILENT
     ranges = known_seqnos(loss)
-    row = _row(loss.missing, loss.last, loss.mark, _REVEALS.get(loss.known_by, "its number"),
-        report.observer.bridge,
+    row = _row(
+        loss.missing, loss.last, loss.mark, _REVEALS.get(loss.known_by, "its number"),
+        report.observer.bridge, ranges, loss.lower, sure,
     )  # fmt: skip
-    heard = row["heard"]
     if loss.told is not None:
-        heard.append({
+        row["heard"].append({
             "step": "told", "frame": loss.told.frame, "at_ns": loss.told.at_ns,
             "by": report.observer.bridge, "says": "it tells the publisher of the loss",
         })  # fmt: skip
-    return (
-        row
-        | {
-            "seqnos": ranges,
-            "shown": told(ranges),
-            "count": loss.lower,
-            "count_upper": loss.upper,
-            "outcome": _outcome(sure),
-            "why": None if sure is Certainty.UNDECIDABLE else _why(loss.missing),
-        }
-        | _where(loss.missing, sure, why, is_told=loss.told is not None)
-    )
+    row["shown"], row["count_upper"] = told(ranges), loss.upper
+    row["placed"] = _where(loss.missing, sure, why, is_told=loss.told is not None)
+    return row
 
 
-def _of_numbers(report: RaimsReporter, gap: NumberGap) -> Row:
+def _of_numbers(report: RaimsReporter, gap: NumberGap) -> GapFigures:
     sure = gap.missing.certainty
     row = _row(
-        gap.missing, gap.last, gap.mark, "a higher number of its path", report.observer.bridge
-    )
-    return (
-        row
-        | {
-            "seqnos": [[gap.first, gap.stop - 1]],
-            "count": gap.stop - gap.first,
-            "outcome": _outcome(sure),
-            "why": None if sure is Certainty.UNDECIDABLE else _why(gap.missing),
-        }
-        | _where(gap.missing, sure, gap.missing.reason, is_told=False)
-    )
+        gap.missing, gap.last, gap.mark, "a higher number of its path", report.observer.bridge,
+        [[gap.first, gap.stop - 1]], gap.stop - gap.first, sure,
+    )  # fmt: skip
+    row["placed"] = _where(gap.missing, sure, gap.missing.reason, is_told=False)
+    return row
 
 
 _REVEALS: Final = {
@@ -134,8 +127,9 @@ _REVEALS: Final = {
 
 
 def _row(
-    missing: Missing | None, last: Mark | None, mark: Mark, reveals: str, observer: str | None
-) -> Row:
+    missing: Missing | None, last: Mark | None, mark: Mark, reveals: str, observer: str | None,
+    seqnos: Ranges, least: int, sure: Certainty,
+) -> GapFigures:  # fmt: skip
     """What the link shows of a loss: its first packet that is missing, NAKs, when it gave up."""
     holes = sorted(() if missing is None else missing.holes, key=attrgetter("revealed"))
     revealed, by = mark, reveals
@@ -151,6 +145,10 @@ def _row(
     asked = min((hole.asked for hole in holes if hole.asked is not None), default=None)
     ended = max((hole.ended for hole in holes if hole.ended is not None), default=None)
     return {
+        "seqnos": seqnos,
+        "count": least,
+        "outcome": _outcome(sure),
+        "why": None if sure is Certainty.UNDECIDABLE else _why(missing),
         "lost_after_frame": None if last is None else last.frame,
         "revealed_frame": revealed.frame,
         "revealed_at_ns": revealed.at_ns,
@@ -194,7 +192,7 @@ def _why(missing: Missing | None) -> str | None:
     return f"the link {' and '.join(sorted(fates))}" if fates else None
 
 
-def _where(missing: Missing | None, sure: Certainty, why: str, *, is_told: bool) -> Row:
+def _where(missing: Missing | None, sure: Certainty, why: str, *, is_told: bool) -> PlacedGap:
     """Where messages were lost, and what says so."""
     holes = () if missing is None else missing.holes
     if is_told:

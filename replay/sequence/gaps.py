@@ -87,9 +87,17 @@ class Step(TypedDict):
     some: NotRequired[list[int]]  # how many of how many were asked for, where it is not all
 
 
+class PlacedGap(TypedDict):
+    """Where the messages of a gap were lost, and what says so."""
+
+    where: str
+    why: str
+
+
 class GapFigures(TypedDict):
     """A part of a gap, as a row of the report has it (``contract.report_rows.GapRow``); frames are
-    job frames, ranges inclusive. What is heard is for its story, and left out where it is empty."""
+    job frames, ranges inclusive. What not all systems know, or only its story needs, is left out
+    where it is not so."""
 
     seqnos: list[list[int]]
     count: int
@@ -106,9 +114,24 @@ class GapFigures(TypedDict):
     repaired_after_ns: int | None
     delivered_frame: int | None
     delivered_after_ns: int | None
-    open_until_ns: NotRequired[int]  # a capture that ended before does not tell that it is lost
+    system: NotRequired[str]
+    shown: NotRequired[str]
+    count_upper: NotRequired[int | None]
+    causes: NotRequired[list[str]]
+    where: NotRequired[str | None]
+    why: NotRequired[str | None]
+    ended_at_ns: NotRequired[int | None]
+    # a capture that ended before does not tell that it is lost; null: nothing is open
+    open_until_ns: NotRequired[int | None]
     heard: NotRequired[list[Step]]
-    heard_more: NotRequired[int]
+    heard_more: NotRequired[int]  # further requests
+    placed: NotRequired[PlacedGap]
+    doubts: NotRequired[list[str]]
+    receiver: NotRequired[str | None]
+    never_asked: NotRequired[str]  # why nobody was seen to ask
+    loss: NotRequired[tuple[int, int]]  # its place among those of its stream, and its time
+    waited_ns: NotRequired[int | None]
+    handed_on: NotRequired[str]  # how it was
 
 
 class Arrival(NamedTuple):

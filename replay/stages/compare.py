@@ -6,7 +6,7 @@ from typing import cast
 from seqaudit.replay.contract.engine import Compared, Comparison, Detail, Replayed, Rows
 from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.contract.report_rows import BothEndsFigures, StreamFigures, StreamRow
-from seqaudit.replay.contract.results import D, EndsDetail, ResultKind, ResultRow
+from seqaudit.replay.contract.results import D, EndsDetail, GapDetail, ResultKind, ResultRow
 from seqaudit.replay.contract.wall import Wall
 from seqaudit.replay.stages.systems import SYSTEMS
 
@@ -67,7 +67,7 @@ class Comparisons:
             finding = comparison.restated(finding)
         return finding
 
-    def restated_gap(self, gap: Detail) -> Detail:
+    def restated_gap(self, gap: GapDetail) -> GapDetail:
         """A gap by what was settled."""
         for comparison in dict.fromkeys(self._at(gap["capture"]).values()):
             gap = comparison.restated_gap(gap)

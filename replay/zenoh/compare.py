@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from seqaudit.replay.contract.both_ends import BothEnds, two_ends
 from seqaudit.replay.contract.engine import Compared, Detail, Opening, Replayed, Rows
 from seqaudit.replay.contract.finding import PlacedFinding
-from seqaudit.replay.contract.results import QUERY
+from seqaudit.replay.contract.results import QUERY, GapDetail
 
 if TYPE_CHECKING:
     from seqaudit.replay.zenoh.both_ends_findings import ZenohEnds
@@ -64,8 +64,8 @@ class ZenohComparison(BothEnds):
 
         return far_end.restated_finding(finding, known)
 
-    def restated_gap(self, gap: Detail) -> Detail:
-        known = self._shown.get((gap["capture"], gap["stream"]))
+    def restated_gap(self, gap: GapDetail) -> GapDetail:
+        known = self._shown.get((gap["capture"], gap["stream"] or ""))
         if known is None:
             return gap
         from seqaudit.replay.zenoh import far_end

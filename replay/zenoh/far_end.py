@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.contract.report_rows import QueryFigures
-from seqaudit.replay.contract.results import ResultRow, Row
+from seqaudit.replay.contract.results import GapDetail, ResultRow, Row
 from seqaudit.replay.sequence.ranges import RangeSet, half_open, inclusive
 from seqaudit.replay.zenoh.causes import (
     Cause,
@@ -201,7 +201,7 @@ def _left(rows: Iterable[CauseRow], told: Iterable[Why]) -> Iterator[CauseRow]:
             yield CauseRow(seqnos=inclusive(rest), cause=row["cause"], shown_by=row["shown_by"])
 
 
-def restated_gap(gap: Row, known: list[Why]) -> Row:
+def restated_gap(gap: GapDetail, known: list[Why]) -> GapDetail:
     """A gap with the causes that the far end shows."""
     wanted = half_open(gap["seqnos"])
     told = within(known, wanted)

@@ -105,9 +105,9 @@ def _source(report: ZenohReporter, source: Source) -> Iterator[Result]:
         for gap in sorted(subscriber.gaps, key=lambda gap: gap.first):
             where = report.place(source, subscriber, gap, counters)
             for row in gap.rows():
-                told = stream_rows.gap_row(report, subscriber, gap, row) | {"where": where}
-                story = stream_rows.story(report, source, subscriber, gap, told)
-                yield report.row(GAP, told | story, stream)
+                told = stream_rows.gap_row(report, subscriber, gap, row, where)
+                stream_rows.tell(report, source, subscriber, gap, told)
+                yield report.row(GAP, told, stream)
         for finding in _findings(report, stream, source, subscriber):
             yield report.finding(finding, stream)
 

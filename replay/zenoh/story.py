@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from seqaudit.replay.contract.results import Row
-from seqaudit.replay.contract.story import SENDER, Where, by_outcome, placed
+from seqaudit.replay.contract.story import SENDER, Where, by_outcome
+from seqaudit.replay.sequence.gaps import Step
 from seqaudit.replay.zenoh.query import Query
 
 # Where samples of a gap were lost, as this leg shows it.
@@ -43,39 +43,35 @@ def lost_where(place: str | None, outcome: str, role: str, requests: int) -> tup
     return by_outcome(outcome, role, requests)
 
 
-def query_end(query: Query, seqnos: list[list[int]]) -> Row:
+def query_end(query: Query, seqnos: list[list[int]]) -> Step:
     """How a query for a gap ended, as a step of the gap's story; it has ended.
 
     Args:
         seqnos: inclusive ranges of the gap.
     """
     assert query.ended is not None, "an open query has no end"
-    at: dict[str, int | None] = {"frame": query.ended.frame, "at_ns": query.ended.at_ns}
-    by = {"by": min(query.responders, default=None)}
+    end: Step = {
+        "step": "answered", "frame": query.ended.frame, "at_ns": query.ended.at_ns,
+        "by": min(query.responders, default=None), "says": "the answer brought it",
+    }  # fmt: skip
     if query.timed_out or query.gone:
-        says = "the session ended before an answer" if query.gone else "no answer in time"
+        end |= {"step": "unanswered", "by": None, "says": "no answer in time"}
+        if query.gone:
+            end["says"] = "the session ended before an answer"
         if query.timed_out:
-            at["frame"] = None
-        return {"step": "unanswered", "says": says, "by": None} | at
-    if any(query.replied.within(first, last + 1) for first, last in seqnos):
-        return {"step": "answered", "says": "the answer brought it"} | at | by
-    says = "the answer ended without it"
-    if query.evicted and any(query.evicted.within(a, b + 1) for a, b in seqnos):
-        says += ": the cache no longer had it"
-    return {"step": "refused", "says": says} | at | by
+            end["frame"] = None
+    elif not any(query.replied.within(first, last + 1) for first, last in seqnos):
+        end |= {"step": "refused", "says": "the answer ended without it"}
+        if query.evicted and any(query.evicted.within(a, b + 1) for a, b in seqnos):
+            end["says"] += ": the cache no longer had it"
+    return end
 
 
 #: Where frames were lost, by how their gap ended.
-_HOP_PLACES: Final = {
+HOP_PLACES: Final = {
     "lost": (Where.BEFORE, "its transport sn did not come here"),
     "late and thrown away": (
         Where.AFTER, "its frame is here, behind a newer one: the receiving transport threw it away"
     ),
     "lost or late": (Where.UNTOLD, "some of it came behind newer frames, the rest did not"),
 }  # fmt: skip
-
-
-def hop_place(outcome: str) -> Row:
-    """Where frames of a gap in transport sns were lost."""
-    why = "a transport's frames are not asked for again"
-    return placed(*_HOP_PLACES[outcome]) | {"never_asked": why}

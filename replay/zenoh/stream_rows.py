@@ -1,10 +1,12 @@
 """Rows of zenoh streams, gaps and queries (replay/README.md 5)."""
 
 from bisect import bisect_right
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, cast
 
 from seqaudit.replay.contract.report_rows import (
     Directions,
+    QueryFigures,
     Role,
     Side,
     receipt_unknown,
@@ -29,7 +31,7 @@ from seqaudit.replay.zenoh.report_rows import (
 )
 from seqaudit.replay.zenoh.reporting import SYSTEM, ZenohReporter, ZenohSubject
 from seqaudit.replay.zenoh.sources import ROS, Source, Unnumbered
-from seqaudit.replay.zenoh.story import hop_place, lost_where, query_end
+from seqaudit.replay.zenoh.story import HOP_PLACES, lost_where, query_end
 from seqaudit.replay.zenoh.subscriber import Subscriber
 from seqaudit.replay.zenoh.untold import FIGURES
 from seqaudit.replay.zenoh.untold import why as why_untold
@@ -63,11 +65,13 @@ UNSEEN: Final = {
 }
 
 
-def summary(report: ZenohReporter, source: Source, subscriber: Subscriber | None) -> Row:
+def summary(
+    report: ZenohReporter, source: Source, subscriber: Subscriber | None
+) -> SamplesStreamRow:
     """A stream of numbered samples to one subscriber; null: to nobody that is known."""
     engine = report.engine
     mine = report.queries_of(source, subscriber)
-    row: Row = {**_that_passed(report, source, subscriber, mine)}
+    row = _that_passed(report, source, subscriber, mine)
     if not engine.link.session_starts:
         row["unknown"]["earlier_seqnos"] = BEGAN_LATER
     if subscriber is None:
@@ -80,24 +84,27 @@ def summary(report: ZenohReporter, source: Source, subscriber: Subscriber | None
         "while_nothing_is_missing": quiet[0],
         "samples_while_nothing_is_missing": quiet[1],
     }
-    row |= _outcomes(source, subscriber)
+    _outcomes(row, source, subscriber)
     _in_document(report, row, subscriber)
     cut = engine.moments.cut_from.get(source.sender)
     if cut is not None and (cut[1] < subscriber.since or cut[0] > subscriber.until):
         cut = None  # not in its life
     if row["role"] != "receiver" or cut is not None:
         why = UNSEEN.get(row["role"], CUT_OFF)
-        for figure in UNSEEN_AT_SENDER:
-            row[figure] = None
-            row["unknown"][figure] = why
-        row["retransmissions"] = dict.fromkeys(row["retransmissions"])
+        _untold(row, UNSEEN_AT_SENDER, why)
+        row["retransmissions"] = {"useful": None, "needless": None, "undecidable": None}
     else:
         _handed_on(report, row, subscriber)
         untold = why_untold(subscriber, engine.audience.lanes_of(subscriber), source)
         if engine.world is None and untold is not None:
-            row |= dict.fromkeys(FIGURES)
-            row["unknown"] |= dict.fromkeys(FIGURES, untold)
+            _untold(row, FIGURES, untold)
     return row
+
+
+def _untold(row: SamplesStreamRow, figures: Sequence[str], why: str) -> None:
+    """Figures that cannot be told become null."""
+    cast(Row, row).update(dict.fromkeys(figures))
+    row["unknown"] |= dict.fromkeys(figures, why)
 
 
 def _that_passed(
@@ -201,10 +208,10 @@ def _control(source: Source, mine: list[Query]) -> ControlRow:
     }
 
 
-def _outcomes(source: Source, subscriber: Subscriber) -> Row:
+def _outcomes(row: SamplesStreamRow, source: Source, subscriber: Subscriber) -> None:
     """What became of what was missing."""
     counts = subscriber.counts
-    return {
+    row |= {
         "gaps": subscriber.gap_count,
         "reordered": counts[Outcome.REORDERED],
         "recovered": counts[Outcome.RECOVERED],
@@ -228,7 +235,7 @@ def _outcomes(source: Source, subscriber: Subscriber) -> Row:
     }
 
 
-def _handed_on(report: ZenohReporter, row: Row, subscriber: Subscriber) -> None:
+def _handed_on(report: ZenohReporter, row: SamplesStreamRow, subscriber: Subscriber) -> None:
     """What its application was handed and told, and what had to wait."""
     row["delivered"] = inclusive(subscriber.delivery.ranges)
     row["misses"] = _misses(report, subscriber)
@@ -253,13 +260,13 @@ def _handed_on(report: ZenohReporter, row: Row, subscriber: Subscriber) -> None:
         row["unknown"]["subscribers"] = ONE_DECLARATION
 
 
-def _in_document(report: ZenohReporter, row: Row, subscriber: Subscriber) -> None:
+def _in_document(report: ZenohReporter, row: SamplesStreamRow, subscriber: Subscriber) -> None:
     """What the document's machine would have done with what came here."""
     world = report.engine.world
     if world is None or not isinstance(subscriber, DocumentSubscriber):
         return
     asked, settings = world.asked(subscriber), world.settings
-    row["recovery_ns"] = dict.fromkeys(row["recovery_ns"])
+    row["recovery_ns"] = {"p50": None, "p99": None, "max": None}
     row["unknown"]["recovery_ns"] = "how fast the document's cache would have answered"
     row["document"] = {
         "cache": report.document_cache(),
@@ -273,7 +280,9 @@ def _in_document(report: ZenohReporter, row: Row, subscriber: Subscriber) -> Non
     }
 
 
-def gap_row(report: ZenohReporter, subscriber: Subscriber, gap: Gap, row: GapFigures) -> Row:
+def gap_row(
+    report: ZenohReporter, subscriber: Subscriber, gap: Gap, row: GapFigures, where: str | None
+) -> GapFigures:
     """A row of samples that were missing, with why they did not come back."""
     causes = report.causes(subscriber)
     place = bisect_right(causes, gap.first, key=lambda told: told[0].stop)
@@ -284,29 +293,30 @@ def gap_row(report: ZenohReporter, subscriber: Subscriber, gap: Gap, row: GapFig
     told = []
     if row["outcome"] == Outcome.UNRECOVERED:
         told = [str(cause) for cause in by_cause(within(parts, half_open(row["seqnos"])))]
-    return {**row, "system": SYSTEM, "causes": told}
+    return {**row, "system": SYSTEM, "causes": told, "where": where}
 
 
-def story(report: ZenohReporter, source: Source, subscriber: Subscriber, gap: Gap, row: Row) -> Row:
-    """What became of the queries for a gap, and where it was lost."""
+def tell(
+    report: ZenohReporter, source: Source, subscriber: Subscriber, gap: Gap, row: GapFigures
+) -> None:
+    """Add what became of the queries for a gap, and where it was lost."""
     role = report.engine.link.role(source.sender, source.receiver)
-    told = placed(*lost_where(row["where"], row["outcome"], role, row["requests"]))
+    row["placed"] = placed(*lost_where(row["where"], row["outcome"], role, row["requests"]))
     if not gap.asks:
-        return told
+        return
     marks = {ask.mark for ask in gap.asks}
     ends = [
         query_end(query, row["seqnos"])
         for query in report.queries_of(source, subscriber)
         if query.asked in marks and query.ended is not None
     ]
-    known = [
-        step | {"by": report.engine.link.zid(step["by"]) or step["by"]} if step.get("by") else step
-        for step in row.get("heard", ())
-    ]
-    return told | {"heard": known + ends}
+    for step in row.get("heard", ()):
+        if by := step.get("by"):
+            step["by"] = report.engine.link.zid(by) or by
+    row["heard"] = [*row.get("heard", ()), *ends]
 
 
-def query_row(report: ZenohReporter, query: Query) -> Row:
+def query_row(report: ZenohReporter, query: Query) -> QueryFigures:
     """A row of ``seqaudit show recovery``."""
     outcome = "open at the end of the capture"
     if query.gone:
@@ -426,7 +436,7 @@ def hop(
     }
 
 
-def hop_gap(gap: HopGap, counter: HopCounter) -> Row:
+def hop_gap(gap: HopGap, counter: HopCounter) -> GapFigures:
     """A row of frames that are missing."""
     late = counter.late.ranges.within(gap.first, gap.stop)
     missing = gap.stop - gap.first
@@ -448,7 +458,9 @@ def hop_gap(gap: HopGap, counter: HopCounter) -> Row:
         "repaired_after_ns": None,
         "delivered_frame": None,
         "delivered_after_ns": None,
-    } | hop_place(outcome)
+        "placed": placed(*HOP_PLACES[outcome]),
+        "never_asked": "a transport's frames are not asked for again",
+    }
 
 
 def _misses(report: ZenohReporter, subscriber: Subscriber) -> list[MissRow]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
 from seqaudit.replay.contract.parameters import DEFAULT
+from seqaudit.replay.contract.report_rows import ViewFigures
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
 from seqaudit.replay.contract.results import GAP, STREAM, VIEW, Result
 from seqaudit.replay.contract.settings import BETWEEN, MEMBER
@@ -57,21 +58,19 @@ class _McastFindings(WindowReporter[McastStream]):
                     "unacknowledged messages", stream.sender, limit, fill, stream
                 )
             for gap in stream_rows.gaps_of(stream.receiver, stream.passing):
-                for row in stream_rows.gap_rows(role, stream.system, gap, stream.receiver):
-                    yield self.row(GAP, row, stream)
+                for part in stream_rows.gap_rows(role, stream.system, gap, stream.receiver):
+                    yield self.row(GAP, part, stream)
             for finding in self._findings(stream):
                 yield self.finding(finding, stream)
         for view, mark, installed in self.engine.seen.views:
-            yield self.row(
-                VIEW,
-                {
-                    "id": [view.creator, view.number],
-                    "members": list(view.members),
-                    "frame": mark.frame,
-                    "at_ns": mark.at_ns,
-                    "installed": installed,
-                },
-            )
+            figures: ViewFigures = {
+                "id": [view.creator, view.number],
+                "members": list(view.members),
+                "frame": mark.frame,
+                "at_ns": mark.at_ns,
+                "installed": installed,
+            }
+            yield self.row(VIEW, figures)
         for finding in self._cluster_findings():
             yield self.finding(finding, None)
         yield from self._judged()

@@ -1,11 +1,12 @@
 """Stories of gaps: steps in their order, and where messages were lost, no more than is known."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from seqaudit.replay.contract.report_rows import GapRow
+from seqaudit.replay.contract.results import GapDetail
 from seqaudit.replay.contract.story import (
     BETWEEN,
     RECEIVER,
@@ -40,8 +41,8 @@ def _called(identity: str | None) -> str | None:
 def story_of(gap: Gap, role: str = RECEIVER, worth: Worth | None = None, **more: Any) -> Any:
     (row,) = gap.rows()
     place = placed(*by_outcome(row["outcome"], role, row["requests"]))
-    about = {"capture": 0, "system": "toy", "stream": "a>b", "receiver": "b"}
-    told = with_story(about | row | place | more, worth, _called, 90 * S)
+    about = {"capture": 0, "system": "toy", "stream": "a>b", "receiver": "b", "placed": place}
+    told = with_story(cast(GapDetail, about | row | more), worth, _called, 90 * S)
     assert list(_check(GapRow)(told, "gap")) == []
     return told["story"]
 
