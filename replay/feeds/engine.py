@@ -91,6 +91,7 @@ class FeedEngine:
         self._groups: set[str] = set()  # streams that go to a group
         self._about: dict[str, list[Target]] = {}  # word -> targets, while no stream is new
         self._known = 0  # streams at that time
+        self._lined = False  # some streams are lines
         self._told = ""  # facts of the feed, as they came last
         self._end = Mark(-1, 0)
         self._keys: list[str] = []  # of the streams, sorted
@@ -117,6 +118,11 @@ class FeedEngine:
     def take_rows(self, rows: FeedRows) -> None:
         """The same, read already."""
         self._end = max(self._end, rows.last())
+        for place in rows.named(FACTS).tolist():  # before what is read by them
+            if (detail := rows.detail(place) or "{}") != self._told:
+                self._facts(detail)
+            self._lined = self._lined or rows.stream(place).rpartition("|")[2] in LINES
+        self._times(rows)
         # Unicast data may be a repair, though nothing in it says so: of a server that was asked, or
         # of numbers that a group has brought.
         aside = self._asked or self._groups or rows.requests() or rows.of_groups()
@@ -132,7 +138,6 @@ class FeedEngine:
             self._streams_between(rows, start, len(rows))
         self._drain()
         self._blocks(rows)
-        self._times(rows)
         if self.probation is not None:
             self._try(rows, self.probation)
         if self.ends is not None:
@@ -160,8 +165,6 @@ class FeedEngine:
                 pair = self.pairs.get(name)
                 if pair is None:
                     pair = self.pairs[name] = LinePair(name)
-                for other in pair.streams.values():
-                    stream.begin_near(other)
                 pair.streams[line] = stream
                 stream.sink = []
         return stream
@@ -204,10 +207,7 @@ class FeedEngine:
                 if start < place:
                     self._few(rows, begin + start, whole[start:place], codes[start:place])
                 row = whole[place]
-                if row.kind != _NOTICE or row.wire_kind != FACTS:
-                    self._shared(rows, begin + place, row)
-                elif (detail := rows.detail(begin + place) or "{}") != self._told:
-                    self._facts(detail)
+                self._shared(rows, begin + place, row)
                 start = place + 1
                 following += 1
             if begin + start < end:
@@ -245,7 +245,6 @@ class FeedEngine:
         """A row that may concern several streams, or that only some read."""
         kind = row.kind
         if kind == _NOTICE and row.wire_kind == FACTS:
-            self._facts(rows.detail(place) or "{}")
             return
         if kind == _DATA:
             self._unicast(rows, place, row)
@@ -374,7 +373,7 @@ class FeedEngine:
 
     def _try(self, rows: FeedRows, probation: dict[str, Probation]) -> None:
         """What rows say of streams on probation."""
-        for code, places in rows.by_stream(rows.other_than(FACTS)):
+        for code, places in rows.by_stream(rows.named(FACTS, otherwise=True)):
             word = rows.word(code)
             if word not in self.streams:
                 continue
@@ -390,7 +389,7 @@ class FeedEngine:
         """When each datagram came, of rows that say so: leads and jitter."""
         if self.stamp_bits is not None:
             self._jitter(rows, self.stamp_bits)
-        if not self.pairs:
+        if not self._lined:
             return
         samples: dict[str, list[TimeSample]] = {}
         held = 0
@@ -406,7 +405,14 @@ class FeedEngine:
                 held = 0
             own = samples.setdefault(_pair_key(key), [])
             records = rows.records(places[at : at + 1], words)
-            own.append(TimeSample(LINES.index(line), row.stop, records))
+            stream, moved = self.streams.get(key) or self._new(rows, place, key), 0
+            if self.space:
+                pair = self.pairs[_pair_key(key)]
+                begins = not pair.has_begun(line)
+                moved = pair.unwrapped(line, row, self.space) - row.first
+                if begins:
+                    stream.begin_near(row.first + moved)
+            own.append(TimeSample(LINES.index(line), row.stop, records, moved))
             held += row.stop - row.first
         if samples:
             self._compare(samples, rows.row(len(rows) - 1).at_ns)

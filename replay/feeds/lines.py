@@ -21,6 +21,7 @@ from seqaudit.replay.feeds.times import Leads
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import Mark, Outcome
 from seqaudit.replay.sequence.ranges import Range, RangeSet
+from seqaudit.replay.sequence.unwrap import unwrap
 
 LINES: Final = ("A", "B")
 #: Gaps of a pair that get a row in the report.
@@ -61,8 +62,28 @@ class LinePair:
         self.recovery = Durations()
         self.needless = 0
         self.disagree = 0  # numberings that only one line had
+        self._latest: dict[str, FeedRow] = {}  # of each line, its numbers unwrapped
         self._numberings: dict[int, Numbering] = {}
         self._repaired: dict[int, int] = {}
+
+    def has_begun(self, line: str) -> bool:
+        """Whether a row of the line has come."""
+        return line in self._latest
+
+    def unwrapped(self, line: str, row: FeedRow, space: int) -> int:
+        """The first number of a row of a line; of both lines they come in order. A line begins
+        where the other one is at that time: what it sends in a row it sends evenly."""
+        before, other = self._latest.get(line), self._latest.get(LINES[1 - LINES.index(line)])
+        near = row.first
+        if before is not None:
+            near = before.stop - 1
+        elif other is not None:
+            took_ns = max(other.last_ns - other.at_ns, 1)
+            passed_ns = min(max(row.at_ns - other.at_ns, 0), took_ns)
+            near = other.first + (other.stop - 1 - other.first) * passed_ns // took_ns
+        first = unwrap(row.first, near, space - 1)
+        self._latest[line] = row._replace(first=first, stop=first + row.stop - row.first)
+        return first
 
     def take(self, rows: list[TakenRow]) -> None:
         """Rows of both lines, sorted."""

@@ -338,11 +338,11 @@ class FeedRows:
         """Of how many some rows are made, as ``_Batch.units``."""
         return self._all.units[self._start + places]
 
-    def other_than(self, wire_kind: str) -> Int64s:
-        """Places of rows that the wire calls otherwise."""
+    def named(self, wire_kind: str, *, otherwise: bool = False) -> Int64s:
+        """Places of rows that the wire calls so, or otherwise."""
         words = self._all.columns.wire_kind
-        others = np.array([word != wire_kind for word in words.words])
-        return np.flatnonzero(others[words.codes[self._start : self._stop]])
+        these = np.array([(word == wire_kind) is not otherwise for word in words.words])
+        return np.flatnonzero(these[words.codes[self._start : self._stop]])
 
     def row(self, place: int) -> FeedRow:
         """One row."""

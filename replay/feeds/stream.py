@@ -229,9 +229,9 @@ class FeedStream(Stretches):
             if gap is not None:
                 gap.asked(mark, by)
 
-    def begin_near(self, other: "FeedStream") -> None:
-        """Numbers on the wire stand for those near the other line's."""
-        self._near = other.last_number()
+    def begin_near(self, number: int) -> None:
+        """Numbers on the wire stand for those near this one, which the other line tells."""
+        self._near = number
 
     def last_number(self) -> int | None:
         """The last number seen."""

@@ -38,6 +38,7 @@ class TimeSample(NamedTuple):
     line: int  # 0 or 1
     stop: int  # one past the last number
     records: Any  # (n, 2 or 3) int64
+    moved: int  # what is to be added to the numbers, which may have wrapped
 
 
 class Leads:
@@ -216,8 +217,8 @@ def _expanded(sample: TimeSample) -> tuple[Any, Any]:
     first, times = sample.records[:, 0], sample.records[:, 1]
     counts = np.diff(np.append(first, sample.stop))
     if len(counts) and int(counts.max()) == 1:
-        return first, times
+        return first + sample.moved, times
     counts = np.maximum(counts, 0)
-    begin = np.repeat(first, counts)
+    begin = np.repeat(first + sample.moved, counts)
     inside = np.arange(len(begin)) - np.repeat(np.cumsum(counts) - counts, counts)
     return begin + inside, np.repeat(times, counts)
