@@ -20,7 +20,9 @@ from tests.degraded.captures import Capture, read
 from tests.degraded.ways import Subject, Way, asked, text_of
 from tests.pipeline import test_feed_kinds as kinds
 from tests.pipeline import test_shipped_feeds as shipped_feeds
-from tests.pipeline.feed_worlds import draw_rates, draw_world, pcap_bytes
+from tests.pipeline.feed_worlds import SHAPES, draw_rates, draw_world, pcap_bytes
+from tests.pipeline.test_feed_lines import FEED as NARROW
+from tests.pipeline.test_feed_lines import narrow_world
 
 
 @dataclass(frozen=True)
@@ -64,15 +66,15 @@ def _read(folder: Path, content: bytes) -> Capture:
     return read(path)
 
 
-def invented(seed: int, folder: Path) -> Sent:
+def invented(seed: int, folder: Path, shape: str = "") -> Sent:
     """A world with a layout of its own."""
-    world = draw_world(seed, size=120)
-    feed = folder / f"world-{seed}.yaml"
+    world = draw_world(seed, size=120, shape=shape)
+    feed = folder / f"world-{seed}{shape}.yaml"
     feed.write_text(world.feed, encoding="utf-8")
     resets = {name: book.figures["resets"] for name, book in world.books.items()}
     twice = any(book.figures["copies"] for book in world.books.values())
     capture = _read(folder, pcap_bytes(world.frames))
-    return Sent(f"world {seed}", capture, str(feed), resets=resets, twice=twice)
+    return Sent(f"world {seed} {shape}".strip(), capture, str(feed), resets=resets, twice=twice)
 
 
 def sessions(seed: int, folder: Path) -> Sent:
@@ -88,6 +90,15 @@ def two_lines(seed: int, folder: Path) -> Sent:
     frames, _ = kinds.lines_world(seed)
     lines = "A=239.5.0.1:26400,B=239.5.1.1:26400"
     return Sent(f"lines {seed}", _read(folder, pcap_bytes(frames)), "moldudp64", lines)
+
+
+def narrow_lines(seed: int, folder: Path) -> Sent:
+    """Two lines whose numbers wrap."""
+    width = 1 + seed % 2
+    feed = folder / f"narrow-{width}.yaml"
+    feed.write_text(NARROW.format(width=width), encoding="utf-8")
+    frames, _ = narrow_world(seed, width, 300)
+    return Sent(f"narrow lines {seed}", _read(folder, pcap_bytes(frames)), str(feed))
 
 
 def shipped_one(name: str, folder: Path) -> Sent:
@@ -106,6 +117,8 @@ def every(seeds: Sequence[int], folder: Path) -> Iterator[Sent]:
     """Worlds of some seeds, and every shipped feed."""
     for seed in seeds:
         yield invented(seed, folder)
+        yield invented(seed, folder, SHAPES[seed % len(SHAPES)])
+        yield narrow_lines(seed, folder)
         yield sessions(seed, folder)
         yield two_lines(seed, folder)
     for name in shipped_feeds.CASES:

@@ -34,6 +34,12 @@ DATA, BEAT, END, RESET, REQUEST, REPAIR = "data", "beat", "end", "reset", "reque
 #: packets that a late one comes within ``feed.late_ms`` and a repeat within a second.
 NARROW, WIDE = 8, 200
 
+#: How worlds differ from a header of fixed fields in front of the body: fields counted from behind
+#: the last byte, or behind options that a flag tells; numbers counted by bytes, or by blocks.
+SHAPES: Final = ("behind", "flagged", "bytes", "blocks")
+COUNTED: Final = ("bytes", "blocks")
+FLAGGED: Final = {0: 0, 1: 4, 2: 9, 7: 1}
+
 
 @dataclass
 class Header:
@@ -44,6 +50,39 @@ class Header:
     fields: dict[str, tuple[int, int, int, int]]  # offset, width, mask, shift
     bits: int  # of the number
     filler: bytes
+    shape: str = ""  # of SHAPES
+
+    @property
+    def counts(self) -> bool:
+        """Whether a datagram may take several numbers."""
+        return "count" in self.fields or self.shape in COUNTED
+
+    def payload(self, body: bytes, chance: random.Random, count: int, **values: int) -> bytes:
+        """A datagram: its header and the body, in the shape of this world."""
+        head = self.packed(count=count, **values)
+        if self.shape == "behind":
+            return body + head
+        if self.shape == "flagged":
+            flag = chance.choice([0, 1, 2, 7])
+            return bytes([flag]) + chance.randbytes(FLAGGED[flag]) + head + body
+        if self.shape == "bytes":
+            return head + chance.randbytes(6 * count + chance.randrange(6) * (count > 0))
+        if self.shape == "blocks":
+            sizes = [chance.randrange(9) for _ in range(count)]
+            return head + b"".join(bytes([size]) + chance.randbytes(size) for size in sizes)
+        return head + body
+
+    def _placed(self, offset: int) -> str:
+        if self.shape == "behind":
+            return f"offset: {offset - self.size}"
+        if self.shape == "flagged":
+            return f"offset: {offset + 1}, after: {{field: flag, sizes: {FLAGGED}}}"
+        return f"offset: {offset}"
+
+    def _counting(self) -> str:
+        if self.shape == "bytes":
+            return f"count: {{bytes: {self.size}, unit: 6}}"
+        return f"count: blocks\nblocks: {{offset: {self.size}, width: 1}}"
 
     def packed(self, **values: int) -> bytes:
         data = bytearray(self.filler)
@@ -68,9 +107,11 @@ class Header:
         ]
         for name, (offset, width, mask, shift) in self.fields.items():
             bits = f", mask: {mask:#x}, shift: {shift}" if mask != (1 << 8 * width) - 1 else ""
-            text.append(f"  {name}: {{offset: {offset}, width: {width}{bits}}}")
+            text.append(f"  {name}: {{{self._placed(offset)}, width: {width}{bits}}}")
+        text += ["  flag: {offset: 0, width: 1}"] * (self.shape == "flagged")
         text += ["stream: [destination, port" + ", key" * ("key" in self.fields) + "]"]
         text += ["seqno: seqno"] + ["count: count"] * ("count" in self.fields)
+        text += [self._counting()] * (self.shape in COUNTED)
         text.append("messages:")
         if repairs:
             text += [
@@ -284,6 +325,7 @@ class Stream:
         self.group, self.key, self.size = group, key, size
         self.v6 = ":" in group
         self.big = chance.random() < 0.1 and not self.v6  # some of its packets are fragmented
+        self.big = self.big and header.shape not in COUNTED  # which are never that long
         self.tags = chance.choice([(), (), (0x8100,), (0x88A8, 0x8100)])
         self.reach = NARROW if header.bits < 12 else WIDE
         self.ident = chance.randrange(1 << 14)
@@ -313,15 +355,14 @@ class Stream:
         says = {BEAT: 1, END: 2, RESET: 3}.get(kind, 0)
         number = first - 1 if kind == END else first
         wire = number & (1 << self.header.bits) - 1
-        head = self.header.packed(seqno=wire, kind=says, count=count, key=self.key)
-        return head + body
+        return self.header.payload(body, self.chance, count, seqno=wire, kind=says, key=self.key)
 
     def packets(self) -> Iterator[Packet]:
         """What arrives, in no order."""
         chance, rates = self.chance, self.rates
         now = START_NS + chance.randrange(50) * MS
         number = chance.choice([1, 1, 0, chance.randrange(1 << min(self.header.bits, 30))])
-        counted = "count" in self.header.fields
+        counted = self.header.counts
         lost_for, quiet = 0, 3
         times: list[int] = []
         held: list[tuple[int, Packet, int]] = []  # index it waits for, packet, offset
@@ -414,10 +455,17 @@ class World:
         return capture, feed
 
 
-def draw_world(seed: int, *, size: int | None = None, rates: Rates | None = None) -> World:
-    """Everything from a seed."""
+def draw_world(
+    seed: int, *, size: int | None = None, rates: Rates | None = None, shape: str = ""
+) -> World:
+    """Everything from a seed, in one of ``SHAPES``."""
     chance = random.Random(seed)
     header = draw_header(chance, width=1 + seed % 8)
+    if shape:
+        header.shape = shape
+        if shape in COUNTED:  # a request has none of what it asks for
+            header.fields.pop("count", None)
+            rates = replace(rates or draw_rates(chance, header.bits), repairs=0.0)
     rates = rates or draw_rates(chance, header.bits)
     v6 = chance.random() < 0.2
     groups = [f"ff05::{n}" if v6 else f"239.3.0.{n}" for n in range(1, chance.randint(2, 5))]

@@ -12,7 +12,7 @@ from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
-from tests.pipeline.feed_worlds import NONE, World, differences, draw_world
+from tests.pipeline.feed_worlds import NONE, SHAPES, World, differences, draw_world
 
 
 def reported(world: World, folder: Path, seed: int, **options: Any) -> tuple[Any, Path]:
@@ -25,6 +25,19 @@ def reported(world: World, folder: Path, seed: int, **options: Any) -> tuple[Any
 @pytest.mark.parametrize("seed", range(32))
 def test_a_report_says_what_happened(seed: int, tmp_path: Path) -> None:
     world = draw_world(seed)
+    report, capture = reported(world, tmp_path, seed, compile_it=bool(seed & 1))
+    assert differences(world, report) == []
+    size = capture.stat().st_size
+    cuts = {str(capture): sorted(random.Random(seed).sample(range(100, size), 5))}
+    again, _ = reported(world, tmp_path, seed, cuts=cuts)
+    assert to_json(again) == to_json(report)
+
+
+@pytest.mark.rule("5.5")
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(40, 52))
+def test_a_report_says_what_happened_in_any_shape(seed: int, shape: str, tmp_path: Path) -> None:
+    world = draw_world(seed, size=200, shape=shape)
     report, capture = reported(world, tmp_path, seed, compile_it=bool(seed & 1))
     assert differences(world, report) == []
     size = capture.stat().st_size
