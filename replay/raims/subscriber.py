@@ -305,11 +305,16 @@ class SubscriptionWindow:
             return None
         if chain is not None and frame_of(seqno) <= frame_of(chain):
             return None
-        if self._checks_age and start_of(seqno) + skew_ns < self.trailing_ns:  # raims-9.0
-            outside = frame_of_time(time_ns) != frame_of(seqno)
-            if outside or time_ns + skew_ns < self.trailing_ns:
-                return None
-        return entry
+        return None if self._too_old(seqno, time_ns, at_ns, skew_ns) else entry
+
+    def _too_old(self, seqno: int, time_ns: int | None, at_ns: int, skew_ns: int) -> bool:
+        """raims-9.0; the frame's own start stands in for a time outside its frame (raims.md 7.1).
+        Nothing is where the capture's clock was set back before the time that it is measured by."""
+        start_ns = start_of(seqno)
+        if not self._checks_age or not time_ns or start_ns + skew_ns >= self.trailing_ns:
+            return False
+        stamp = time_ns if frame_of_time(time_ns) == frame_of(seqno) else start_ns
+        return stamp + skew_ns < self.trailing_ns <= at_ns
 
     def glsno(self, publisher: str, path: int, seqno: int, stop: int) -> list[Ruling]:
         """Messages with numbers per publisher and path (raims-9.G)."""
@@ -342,13 +347,8 @@ class SubscriptionWindow:
         skew_ns: int,
     ) -> list[Ruling]:
         self.rotation.advance(at_ns)
-        if self._checks_age and time_ns:
-            # raims-9.0; the frame's own start stands in for a time outside its frame (raims.md 7.1)
-            stamp = time_ns
-            if frame_of_time(time_ns) != frame_of(seqno):
-                stamp = frame_of(seqno) << 33
-            if stamp + skew_ns < self.trailing_ns:
-                return [Ruling("raims-9.0", Status.REPEAT, seqno, stop)]
+        if self._too_old(seqno, time_ns, at_ns, skew_ns):
+            return [Ruling("raims-9.0", Status.REPEAT, seqno, stop)]
         entry = self.rotation.find(subject, at_ns)
         found = self.subscriptions.matching(subject)
         document = self._document

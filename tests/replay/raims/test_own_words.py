@@ -382,6 +382,14 @@ def test_a_notice_of_more_than_is_missing_leaves_the_counter_unknown() -> None:
         assert row["msg_loss"] == (1 if count == 1 else None)
 
 
+def test_nothing_is_too_old_while_the_capture_s_clock_is_behind_the_daemon_s_start() -> None:
+    world = World()
+    world.data(F0, 0.1, stamp=T0)
+    world.data(F0 + 1, -300.0, stamp=T0 + SECOND)
+    (row,) = world.table("loss")
+    assert (row["repeat"], world.engine.observer.window.counts["raims-9.6"]) == (0, 1)
+
+
 def test_either_ends_new_name_begins_an_inbox_connection_anew() -> None:
     world = World()
     link = world.engine.links.of_inbox(f"inbox:{THERE}:2>{HERE}:1")
