@@ -406,6 +406,10 @@ def packet(
         out[PROTOCOL * room + row] = protocol
         out[FRAGMENT * room + row] = fragment
         out[PACKET_TYPE * room + row] = packet_type
+        if protocol == 6 and state == NOT_UDP and stop - transport >= TCP_BYTES:
+            out[SEQUENCE * room + row] = u32be(data, transport + 4)
+            out[ACKNOWLEDGED * room + row] = u32be(data, transport + 8)
+            out[TCP_BITS * room + row] = u16be(data, transport + 12)
     out[SOURCE * room + row] = source
     out[DESTINATION * room + row] = destination
     out[SOURCE_PORT * room + row] = source_port

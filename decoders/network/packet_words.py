@@ -18,7 +18,11 @@ FRAGMENT = 12  # offset in bytes << 1 | more fragments follow; -1: no fragment
 FLOW = 13  # number of (destination, protocol, destination port) in FLOW_ROWS; -1: none
 PACKET_TYPE = 14  # SLL, SLL2: 0 to us, 1 broadcast, 2 multicast, 3 to others, 4 outgoing; else -1
 NETWORK = 15  # which network of a number of its own it is of (network_key); 0: of none
-FIELDS = 16
+SEQUENCE = 16  # of a TCP header that was captured whole, as the next two
+ACKNOWLEDGED = 17
+TCP_BITS = 18  # its length and flags, 16 bits
+FIELDS = 19
+TCP_BYTES = 20  # of a TCP header without options
 
 #: What these are of nearly all rows, and of all before ``scan``, which writes them for others only:
 #: stores to so many places at once are dear.

@@ -8,6 +8,7 @@ has to last between chunks: the addresses, the destinations seen and the datagra
 from __future__ import annotations
 
 import ipaddress
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -253,8 +254,7 @@ class Flows:
 def address_text(version: int, words: list[int]) -> str:
     """The canonical text of an address of four 32-bit words (IPv4: the last one)."""
     if version == k.NETWORK_IPV4:
-        last = words[3]
-        return f"{last >> 24}.{last >> 16 & 255}.{last >> 8 & 255}.{last & 255}"
+        return socket.inet_ntoa(words[3].to_bytes(4))
     return str(ipaddress.IPv6Address(words[0] << 96 | words[1] << 64 | words[2] << 32 | words[3]))
 
 

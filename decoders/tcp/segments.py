@@ -32,18 +32,14 @@ from seqaudit.decoders.network.packets import Flows, Packets
 from seqaudit.decoders.tcp.wire import ACK, SYN
 
 WIRE_KIND: Final = "TCP"
-HEADER_BYTES: Final = 20
 
 DIRECTIONS: Final = ("0", "1")
-#: Payloads of one size are copied at once where there are so many a size.
+#: Payloads of one size are copied at once where there are so many a size and they are not large:
+#: at once a byte is copied twice.
 A_SIZE: Final = 32
+LARGE: Final = 640
 #: Of the table that finds connections.
 SLOTS: Final = 1 << 16
-#: A TCP header, as far as it concerns us.
-HEADER: Final = np.dtype(
-    [("ports", "V4"), ("seq", ">u4"), ("ack", ">u4"), ("offset", "u1"), ("flags", "u1"),
-     ("rest", "V6")]
-)  # fmt: skip
 
 #: ``facts``: TTL, whether the link layer says outgoing, what its checksum is (a mark of
 #: ``checksum_kernels``), bytes of the frame on the wire.
@@ -111,9 +107,10 @@ class Segments:
         data, start, stop = self.data, self.start[rows], self.stop[rows]
         sizes = stop - start
         found = distinct(sizes) if len(rows) > A_SIZE else sizes
-        if len(found) * A_SIZE >= len(rows):
-            ends = zip(start.tolist(), stop.tolist(), strict=True)
-            return b"".join([data[low:high] for low, high in ends])
+        if len(found) * A_SIZE >= len(rows) or sizes.sum() >= LARGE * len(rows):
+            filled, view = sizes > 0, memoryview(data)
+            ends = zip(start[filled].tolist(), stop[filled].tolist(), strict=True)
+            return b"".join([view[low:high] for low, high in ends])
         places = np.append(0, np.cumsum(sizes))
         together = bytearray(int(places[-1]))
         for size in found.tolist():
@@ -214,24 +211,21 @@ class SegmentFinder:
         if not len(rows):
             return None
         start, stop = columns[k.START][rows], columns[k.STOP][rows]
-        fit = (stop - start >= HEADER_BYTES) & (columns[k.FRAGMENT][rows] < 0)
+        fit = (stop - start >= k.TCP_BYTES) & (columns[k.FRAGMENT][rows] < 0)
         if not fit.all():
             rows, start, stop = rows[fit], start[fit], stop[fit]
             if not len(rows):
                 return None
-        header = _headers(packets.datagrams.data, start)
-        size = (header["offset"] >> 4).astype(np.int64) * 4
+        bits = columns[k.TCP_BITS][rows]
+        size, flags = bits >> 12 << 2, bits & 0xFF
         length = columns[k.LENGTH][rows] - size
-        keep = (size >= HEADER_BYTES) & (length >= 0)
-        flags = header["flags"].astype(np.int64)
+        keep = (size >= k.TCP_BYTES) & (length >= 0)
         flow, low_first = self._flow_of(packets, rows)
         keep &= self._wanted(flow, flags)
         if not keep.any():
             return None
         if not keep.all():
-            rows, header, size, length, flags = (
-                column[keep] for column in (rows, header, size, length, flags)
-            )
+            rows, size, length, flags = (column[keep] for column in (rows, size, length, flags))
             flow, low_first, start, stop = (
                 column[keep] for column in (flow, low_first, start, stop)
             )
@@ -251,8 +245,8 @@ class SegmentFinder:
             direction=np.where(low_first, turned, 1 - turned),
             frame=packets.records.frame[records] | packets.datagrams.split << FRAME_BITS,
             at_ns=packets.records.at_ns[records],
-            seq=header["seq"].astype(np.int64),
-            ack=header["ack"].astype(np.int64),
+            seq=columns[k.SEQUENCE][rows],
+            ack=columns[k.ACKNOWLEDGED][rows],
             flags=flags,
             length=length,
             facts=facts,
@@ -344,13 +338,6 @@ class _Keys(Sequence[Key]):
             known = self._known[number] = self._capture, carrier
             self._asked[carrier] = number
         return known
-
-
-def _headers(data: Buffer, start: Int64s) -> npt.NDArray[np.void]:
-    """The TCP headers at these offsets, all of which are there."""
-    places = len(data) - HEADER_BYTES + 1
-    found: npt.NDArray[np.void] = np.ndarray((places,), HEADER, data, strides=(1,))[start]
-    return found
 
 
 class Numbers:

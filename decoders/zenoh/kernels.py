@@ -407,6 +407,23 @@ def first_byte(d, at):
     return 0
 
 
+def asks_names(d, at, stop):
+    """1 where a DNS message with one question begins (RFC 1035 4.1): most others that read as a
+    Fragment are such, as their first two bytes may be any."""
+    if stop - at < 17 or u16be(d, at + 4) != 1 or u8(d, at + 6) | u8(d, at + 8) | u8(d, at + 10):
+        return 0
+    at += 12
+    while at < stop and u8(d, at) <= 63:
+        size = u8(d, at)
+        at += size + 1
+        if size == 0:
+            if at + 4 <= stop:
+                if u16be(d, at + 2) & 0x7FFF == 1:  # the class: IN, of mDNS with a bit of its own
+                    return 1
+            return 0
+    return 0
+
+
 def decode(d, c, n, begin, room, m):
     """Batches from ``begin`` on into rows. Returns (next batch, rows)."""
     i = begin
@@ -431,6 +448,10 @@ def decode(d, c, n, begin, room, m):
                         count, status = walk(d, at, stop, end, m)
                         strong = m[M_STRONG]
                         doubt = 0
+                        if strong == 0 and mode & (KNOWN | PORT) == 0:
+                            if asks_names(d, at, stop):
+                                status = NOTHING
+                                count = 0
                         if status == DECODED:
                             if strong == 0:
                                 if mode & (KNOWN | PORT) == 0:

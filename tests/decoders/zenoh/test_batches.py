@@ -119,6 +119,17 @@ def test_other_numbered_datagrams_are_not_zenoh(seed: int) -> None:
     assert set(found) <= {wire.WEAK, wire.NOTHING}
 
 
+@pytest.mark.parametrize("ident", [b"\x06\x05", b"\x46\x11", b"\x66\x7f"])
+def test_a_question_of_dns_is_no_fragment_whatever_its_first_bytes_are(ident: bytes) -> None:
+    """Thousands of them would be rows in doubt, each of a session of its own."""
+    head = ident + bytes.fromhex("01000001000000000000")
+    asked = head + b"\5host1\7example\3net\0\0\1\0\1"
+    answer = ident + bytes.fromhex("81800001000100000000") + asked[12:] + bytes(16)
+    assert decoded(z.batches([asked, answer])) == ([], [wire.NOTHING] * 2)
+    for other in (asked[:-2], asked[:-1] + b"\2", asked[:5] + b"\2" + asked[6:]):
+        assert decoded(z.batches([other]))[1] == [wire.WEAK]
+
+
 def test_declarations() -> None:
     batch = z.frame(
         7,
