@@ -9,10 +9,13 @@ from typing import Final
 from tests.degraded.captures import Capture, Record
 
 #: Link type to (where its EtherType is, where the network layer begins).
-_LINKS: Final = {1: (12, 14), 113: (14, 16), 276: (0, 20)}
+ETHERNET: Final = 1
+_LINKS: Final = {ETHERNET: (12, 14), 113: (14, 16), 276: (0, 20)}
 _IPV4: Final = 0x0800
 _IPV6: Final = 0x86DD
 _FRAGMENT: Final = 44
+_TCP: Final = 6
+_UDP: Final = 17
 
 
 def ends(capture: Capture, record: Record) -> tuple[str, str] | None:
@@ -41,6 +44,23 @@ def behind_ip(capture: Capture, record: Record) -> int:
         return len(record.data)
     first = record.data[place[1]]
     return place[1] + (40 if first >> 4 == 6 else 4 * (first & 15))
+
+
+def transport(capture: Capture, record: Record) -> tuple[int, tuple[int, ...]] | None:
+    """The IP protocol and its ports (none in fragments but the first, and in what has none); null
+    for what is no IP."""
+    place = _LINKS.get(capture.link(record))
+    if place is None or ends(capture, record) is None:
+        return None
+    first = record.data[place[1]]
+    protocol = record.data[place[1] + (6 if first >> 4 == 6 else 9)]
+    at = behind_ip(capture, record)
+    if first >> 4 == 6 and protocol == _FRAGMENT and len(record.data) > at:
+        protocol, at = record.data[at], at + 8
+    ports = record.data[at : at + 4]
+    if protocol not in (_TCP, _UDP) or len(ports) < 4 or continues(capture, record):
+        return protocol, ()
+    return protocol, struct.unpack(">HH", ports)
 
 
 def pairs(capture: Capture) -> list[tuple[str, str]]:
@@ -91,3 +111,29 @@ def forwarded(capture: Capture, record: Record) -> Record:
     header[10:12] = struct.pack(">H", total ^ 0xFFFF)
     data[first : first + len(header)] = header
     return replace(record, data=bytes(data))
+
+
+def _outer(protocol: int, header: bytes, size: int) -> bytes:
+    """Ethernet and IPv4 of a mirror's own, and what it puts before a frame of this size."""
+    length = 20 + len(header) + size
+    ends = bytes((192, 0, 2, 1, 192, 0, 2, 2))
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, length, 0, 0, 64, protocol, 0) + ends
+    return bytes(12) + struct.pack(">H", _IPV4) + ip + header
+
+
+def _vxlan(size: int) -> bytes:
+    vxlan = struct.pack(">II", 0x08000000, 77 << 8)
+    return _outer(_UDP, struct.pack(">HHHH", 50000, 4789, 16 + size, 0) + vxlan, size)
+
+
+def _gre(size: int) -> bytes:
+    return _outer(47, struct.pack(">HH", 0, 0x6558), size)
+
+
+def _erspan(size: int) -> bytes:
+    gre = struct.pack(">HHI", 0x1000, 0x88BE, 5)
+    return _outer(47, gre + struct.pack(">HHI", 0x1005, 9, 0), size)
+
+
+#: What a mirror puts before a frame of a size.
+TUNNELS: Final = {"vxlan": _vxlan, "gre": _gre, "erspan": _erspan}

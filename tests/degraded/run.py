@@ -161,9 +161,10 @@ def _others(
     """What should be as in the whole capture's report and is not."""
     if way.name == "no-at" and spoiled.at is None:
         yield from figures.differences(whole, audited.report)
-    if way.name == "rotated" and isinstance(choice, Rotation) and choice.tells:
+    tells = way.name == "rotated" and isinstance(choice, Rotation) and choice.tells
+    if tells or way.name == "mirrored":
         for rule, how in figures.other_findings(whole, audited.report):
-            yield rule, "the report is not that of one file", how
+            yield rule, "the report is another", how
 
 
 def _places(recording: Recording, file: str, way: Way, spoiled: Spoiled) -> tuple[str | None, ...]:

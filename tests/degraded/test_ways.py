@@ -310,6 +310,58 @@ def test_what_is_forwarded_has_a_smaller_ttl_and_a_right_checksum() -> None:
     assert (total & 0xFFFF) + (total >> 16) == 0xFFFF
 
 
+def test_a_capture_filter_lets_through_what_it_names_and_its_opposite_the_rest() -> None:
+    by_third_host = list(range(5, 41, 5))  # as capture() has it
+    choices = way("filter").choices(subject())
+    assert ("host 10.0.0.3", "with --at") in choices
+    assert ("not host 10.0.0.3", "without --at") in choices
+    assert not [name for name, _ in choices if "10.0.0.2" in name], "of the vantage nothing is left"
+    only_third = spoiled("filter", ("host 10.0.0.3", "with --at"))
+    assert numbers(only_third) == by_third_host
+    assert only_third.at == "10.0.0.2"
+    rest = spoiled("filter", ("not host 10.0.0.3", "without --at"))
+    assert sorted(numbers(rest) + by_third_host) == list(range(1, 41))
+    assert rest.at is None
+    assert len(numbers(spoiled("filter", ("proto 17", "with --at")))) == 40
+    assert numbers(spoiled("filter", ("multicast", "with --at"))) == []
+
+
+def test_a_filter_of_ports_knows_them_in_first_fragments_only() -> None:
+    ports = struct.pack(">HHHH", 7800, 7801, 8, 0)
+    whole = packet(1, 2, 0)[:34] + ports
+    later = whole[:20] + b"\x00\x10" + whole[22:]
+    sixth = bytes(12) + b"\x86\xdd\x60" + bytes(5) + bytes([44, 64]) + bytes(32)
+    fragments = [sixth + struct.pack(">BBHI", 17, 0, at | 1, 5) + ports for at in (0, 64)]
+    of = capture(1)
+    found = [hosts.transport(of, Record(0, data, 100)) for data in (whole, later, *fragments)]
+    assert found == [(17, (7800, 7801)), (17, ()), (17, (7800, 7801)), (17, ())]
+    assert hosts.transport(of, Record(0, bytes(60), 60)) is None
+
+
+def test_a_hole_in_time_is_of_its_size_and_at_its_place() -> None:
+    first, last = (numbers(spoiled("hole", (10, place))) for place in (0, 19))
+    assert first == [1, *range(5, 41)]
+    assert last == [*range(1, 37), 40]
+
+
+def test_a_full_buffer_takes_small_frames_only() -> None:
+    found = subject(4)
+    sizes = [record.size for record in found.capture.records]
+    assert numbers(spoiled("small", min(sizes), found)) == [1, 2, 3, 4]
+    assert numbers(spoiled("small", min(sizes) - 1, found)) == []
+
+
+@pytest.mark.parametrize("tunnel", hosts.TUNNELS)
+def test_a_mirror_wraps_each_frame_whole(tunnel: str) -> None:
+    for record, before in zip(
+        only(spoiled("mirrored", tunnel)), subject().capture.records, strict=True
+    ):
+        added = len(record.data) - len(before.data)
+        assert record.data[added:] == before.data
+        assert (record.at_ns, record.size) == (before.at_ns, before.size + added)
+        assert int.from_bytes(record.data[16:18], "big") == len(record.data) - 14
+
+
 def test_several_ways_are_taken_one_after_another() -> None:
     found = [only(spoiled("several", seed)) for seed in range(20)]
     assert all(records for records in found)

@@ -7,6 +7,7 @@ is drawn from a generator seeded by that text, so that a text is enough to make 
 import argparse
 import ipaddress
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -245,6 +246,61 @@ def _fragmented(subject: Subject) -> Sequence[str]:
     return ("by port",) if found else ()
 
 
+def _filters(subject: Subject) -> Sequence[tuple[str, str]]:
+    """What people give a sniffer, with and without a vantage."""
+    capture, found = subject.capture, Counter[str]()
+    for record in capture.records:
+        both, carried = hosts.ends(capture, record), hosts.transport(capture, record)
+        if both is None or carried is None:
+            continue
+        found["multicast" if ipaddress.ip_address(both[1]).is_multicast else "unicast"] += 1
+        found.update({f"proto {carried[0]}", *(f"port {port}" for port in carried[1])})
+        found.update(f"host {host}" for host in both if host != subject.at)
+    few = [name for name, count in sorted(found.items()) if 5 <= count < len(capture.records)]
+    few += [f"not {name}" for name in few]
+    return [(name, at) for name in few for at in ("with --at", "without --at")]
+
+
+def _filtered(subject: Subject, choice: tuple[str, str]) -> Spoiled:
+    """A capture filter, as ``tcpdump port 7800``, ``not multicast`` or ``host 10.0.0.1``."""
+    words, given = choice
+    negated = words.startswith("not ")
+    what, _, value = words.removeprefix("not ").partition(" ")
+
+    def passes(record: Record) -> bool:
+        both = hosts.ends(subject.capture, record) or ("", "")
+        protocol, ports = hosts.transport(subject.capture, record) or (None, ())
+        if what in ("multicast", "unicast"):
+            group = bool(both[1]) and ipaddress.ip_address(both[1]).is_multicast
+            return group == (what == "multicast")
+        if what == "host":
+            return value in both
+        return int(value) in ports if what == "port" else protocol == int(value)
+
+    spoiled = _same_place(subject, (r for r in subject.capture.records if passes(r) != negated))
+    return spoiled if given == "with --at" else replace(spoiled, at=None)
+
+
+def _holes(subject: Subject) -> Sequence[tuple[int, int]]:
+    """(percent of the capture's time, which of the holes of that size): a disk that was slow."""
+    return [(percent, place) for percent in (2, 10, 30) for place in range(20)]
+
+
+def _with_hole(subject: Subject, choice: tuple[int, int]) -> Spoiled:
+    percent, place = choice
+    records = subject.capture.records
+    first, last = records[0].at_ns, records[-1].at_ns
+    size = (last - first) * percent // 100
+    begins = first + (last - first - size) * place // 19
+    kept = (r for r in records if not begins < r.at_ns < begins + size)
+    return _same_place(subject, kept)
+
+
+def _without_large(subject: Subject, size: int) -> Spoiled:
+    """What a buffer that is nearly full takes: small frames only."""
+    return _same_place(subject, (r for r in subject.capture.records if r.size <= size))
+
+
 def _sampled(subject: Subject, choice: tuple[int, int]) -> Spoiled:
     """One frame of so many."""
     every, first = choice
@@ -289,6 +345,25 @@ _PLAIN: Final[tuple[Callable[[Subject, random.Random], Spoiled], ...]] = (
     lambda s, rng: _coarse(s, rng.choice(TICKS_NS)),
     lambda s, rng: _pair(s, rng.choice(hosts.pairs(s.capture) or [("", "")])),
 )
+
+
+# --- what is wrapped ---
+
+
+def _tunnels(subject: Subject) -> Sequence[str]:
+    capture = subject.capture
+    ethernet = all(capture.link(record) == hosts.ETHERNET for record in capture.records)
+    return tuple(hosts.TUNNELS) if ethernet and capture.records else ()
+
+
+def _mirrored(subject: Subject, tunnel: str) -> Spoiled:
+    """A switch or a cloud that sends copies of frames to who looks at them."""
+    wrapped = (
+        replace(record, data=header + record.data, size=len(header) + record.size)
+        for record in subject.capture.records
+        for header in (hosts.TUNNELS[tunnel](record.size),)
+    )
+    return _same_place(subject, wrapped)
 
 
 # --- order and clock ---
@@ -636,6 +711,10 @@ WAYS: Final[tuple[Way, ...]] = (
     Way("one-way", "only what this host sent, or what came to it", _directions, _directed),
     Way("one-way-pair", "what one host sent to another", _both_directions, _one_direction),
     Way("ports", "without IP fragments but the first", _fragmented, _first_fragments),
+    Way("filter", "only what a capture filter lets through", _filters, _filtered),
+    Way("hole", "a part of the time is missing, percent and place", _holes, _with_hole),
+    Way("small", "frames longer than N are missing", lambda s: (100, 200, 400), _without_large),
+    Way("mirrored", "frames wrapped by a mirror", _tunnels, _mirrored),
     Way(
         "sampled",
         "one frame of so many",
