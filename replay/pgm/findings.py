@@ -271,7 +271,11 @@ class _PgmFindings(Reporter[_PgmSubject]):
         )  # fmt: skip
 
     def _unanswered(self) -> Iterator[Finding]:
-        """NAKs that the sender confirmed and did not answer; those of the end may be yet."""
+        """NAKs that the sender confirmed and did not answer; those of the end may be yet.
+
+        A capture without the packets that were asked for (a filter, a full buffer) is not one that
+        would have their repairs, which are as large.
+        """
         engine = self.engine
         if not engine.sending or engine.repaired or engine.last is None:
             return
@@ -279,7 +283,8 @@ class _PgmFindings(Reporter[_PgmSubject]):
         due = [mark for mark in engine.confirmed.marks if mark.at_ns < until_ns]
         if not due:
             return
-        again = engine.unanswered.ranges.total() > 1
+        sent = (engine.seen.within(*asked) for asked in engine.unanswered.ranges)
+        again = sum(stop - start for found in sent for start, stop in found) > 1
         yield self._noted(
             "PG005", engine.confirmed,
             absence(due[0].frame, engine.last.frame, certified=again, here=True),

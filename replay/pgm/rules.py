@@ -45,7 +45,8 @@ PGM: Final[tuple[Rule, ...]] = (
         "PG005", "requests-not-answered",
         "The sender confirmed NAKs (NCF) and never sent the RDATA.",
         "NAK and NCF of a sqn, and no RDATA of any sqn of this TSI at the sender's own capture. "
-        "Proven where receivers ask for several sqns again half a second after the NCF.",
+        "Proven where receivers ask for several sqns again half a second after the NCF, whose "
+        "ODATA the capture has.",
         "Check the version of OpenPGM: with raims its retransmit queue may refuse every buffer.",
         "raims.md 2"),
     error(

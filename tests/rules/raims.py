@@ -163,7 +163,7 @@ def _dropped_inside(w: World) -> float:
 
 
 def _unanswered(w: World) -> float:
-    for number in range(2):
+    for number in range(5):
         w.publish(F0 + number)
     for sqn in (3, 4):
         w.nak(sqn, 0.1 + sqn / 100)

@@ -259,6 +259,9 @@ def test_a_sender_that_confirms_and_never_repairs() -> None:
         packet("ODATA", 1), packet("ODATA", 2), *asked, *more, packet("SPM", 2, 5.0), at=THERE
     )
     assert sureness_of(again) == {"PG005": ["proven"]}
+    for left in ([], [packet("ODATA", 2)]):  # the originals are not in the capture
+        fewer = received(*left, *asked, *more, packet("SPM", 2, 5.0), at=THERE)
+        assert sureness_of(fewer) == {"PG005": ["likely"]}
     assert rules_of(received(packet("ODATA", 1), *asked, at=THERE)) == []  # it may come yet
 
 
