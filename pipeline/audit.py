@@ -347,9 +347,12 @@ class _Job:
                 guess, carrying=guess.carrying | misread
             )
         damaged = damaged_senders(accounts, len(planned.files)) - guess.damaged
-        if damaged:
+        if damaged:  # what a link carries may have been read of them alone
+            those = {capture for capture, *_ in damaged}
             return "decoding again: packets are damaged", replace(
-                guess, damaged=guess.damaged | damaged
+                guess,
+                damaged=guess.damaged | damaged,
+                carrying=frozenset(link for link in guess.carrying if link[0] not in those),
             )
         return "", guess
 

@@ -32,7 +32,7 @@ from seqaudit.decoders.network.rare_links import link_name
 #: ``system`` of rows about the capture itself.
 CAPTURE_SYSTEM: Final = "capture"
 
-ENDPOINTS: Final = 200  # listed
+ENDPOINTS: Final = 2000  # handed on: ten times as many as are listed, as other pieces add to them
 ENDPOINTS_HELD: Final = 100_000  # counted apart; further ones only as a number
 TTL_ADDRESSES: Final = 64
 PACKET_TYPES: Final = frozenset({113, 276})  # link types that have one: SLL and SLL2

@@ -209,7 +209,6 @@ class RaimsStreamDecoder:
     def __init__(self, settings: DecodeSettings) -> None:
         self._walk = Walk(MODE_STREAM)
         self._rows = RaimsRows()
-        self._secret = 0
         self._keys = 0
 
     def decode(self, frames: StreamFrames) -> list[pa.RecordBatch]:
@@ -225,7 +224,6 @@ class RaimsStreamDecoder:
         for at in np.flatnonzero((frames.kind == KEY) | (frames.lost > 0)).tolist():
             events.append(self._notice(frames, at, links))
         self._keys += int((frames.kind == KEY).sum())
-        self._secret += int((frames.kind == SECRET).sum())
         batches: list[pa.RecordBatch] = []
         if events:
             batches.append(pa.RecordBatch.from_pylist(events, schema=EVENTS))
@@ -247,9 +245,8 @@ class RaimsStreamDecoder:
         for at, word in ((wire.C_DATA, "DATA"), (wire.C_GLSNO, "GLSNO")):
             if number := int(memory[at]):
                 messages[word] = messages.get(word, 0) + number
-        undecoded = Counter(self._rows.undecoded)
-        if self._secret:
-            undecoded["encrypted raims link"] = self._secret + self._keys
+        # directions: what is secret comes in as many parts as it is handed on in
+        undecoded = Counter(self._rows.undecoded) + Counter({"encrypted raims link": self._keys})
         return {
             "messages_by": {RAIMS: messages} if messages else {},
             "undecoded": dict(sorted(undecoded.items())),

@@ -1,6 +1,7 @@
 """No spoiled capture breaks an audit, loses a frame, or is told differently by the other kernels or
 in pieces."""
 
+import itertools
 import random
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from seqaudit.pipeline.audit import audit
 from tests.hostile import check
+from tests.hostile.crowd import crowd
 from tests.hostile.run import TOGETHER, batch, checked
 from tests.hostile.shrink import smaller
 
@@ -68,3 +70,25 @@ def test_what_fails_is_made_as_small_as_it_can_be() -> None:
     parts = list(range(40))
     random.Random(1).shuffle(parts)
     assert sorted(smaller(parts, lambda some: {3, 17, 31} <= set(some))) == [3, 17, 31]
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_crowds_of_spoiled_conversations_change_nothing_of_a_sound_one(number: int) -> None:
+    some = [crowd(f"{SEED}/{number}/{one} crowd", size=60) for one in range(4)]
+    assert any(one.sound for one in some)
+    assert checked(some, number) is None
+
+
+def test_what_others_change_of_a_sound_conversation_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = itertools.count()
+
+    def changes(report: Any, options: Any) -> Any:
+        if next(first):
+            return report
+        return report | {"streams": [row | {"gaps": 7} for row in report["streams"]]}
+
+    monkeypatch.setattr(check, "audit", lambda *given: changes(audit(*given), given[1]))
+    found = checked([crowd(f"{SEED}/{number} crowd", size=20) for number in range(6)], 0)
+    assert found is not None and found.kind == "isolation"

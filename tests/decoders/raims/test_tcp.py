@@ -159,9 +159,12 @@ def test_an_encrypted_link_is_told_once_and_is_undecodable() -> None:
     stream = key_exchange() + b"secret" * 9
     split = framing.split(stream, True)
     assert split.kinds.tolist() == [KEY, SECRET]
-    decoder = RaimsStreamDecoder(DecodeSettings())
-    given_frames = frames([(stream[:KEY_BYTES], KEY, 1), (stream[KEY_BYTES:], SECRET, 2)])
-    rows = [row for batch in decoder.decode(given_frames) for row in batch.to_pylist()]
-    assert [(r["wire_kind"], r["kind"]) for r in rows] == [("ENCRYPTED", Kind.NOTICE)]
-    assert given_frames.outcome.tolist() == [FrameOutcome.UNDECODABLE] * 2
-    assert decoder.account()["undecoded"] == {"encrypted raims link": 2}
+    whole = [(stream[KEY_BYTES:], SECRET, 2)]
+    handed_on_in_two = [(stream[KEY_BYTES:-9], SECRET, 2), (stream[-9:], SECRET, 3)]
+    for secret in (whole, handed_on_in_two):
+        decoder = RaimsStreamDecoder(DecodeSettings())
+        given_frames = frames([(stream[:KEY_BYTES], KEY, 1), *secret])
+        rows = [row for batch in decoder.decode(given_frames) for row in batch.to_pylist()]
+        assert [(r["wire_kind"], r["kind"]) for r in rows] == [("ENCRYPTED", Kind.NOTICE)]
+        assert given_frames.outcome.tolist() == [FrameOutcome.UNDECODABLE] * (1 + len(secret))
+        assert decoder.account()["undecoded"] == {"encrypted raims link": 1}
