@@ -38,7 +38,7 @@ def audited(
     _without_pandas()
     from seqaudit.pipeline.audit import audit
 
-    inputs, at, choice, rest = _what(given)
+    inputs, at, choice, rest = _parted(given)
     options = replace(options_of(choice, at=at, **rest), look=look, measured=measured)
     with ShownProgress(choice.line, quiet=quiet) as progress:
         return audit(inputs, options, progress)
@@ -53,7 +53,7 @@ def decoded(given: Mapping[str, object]) -> "Decoded":
     _without_pandas()
     from seqaudit.pipeline.audit import decode
 
-    inputs, _, choice, rest = _what(given)
+    inputs, _, choice, rest = _parted(given)
     with ShownProgress(choice.line) as progress:
         return decode(inputs, options_of(choice, **rest), progress)
 
@@ -75,7 +75,7 @@ def audited_whole(
         return stopped.report
 
 
-def _what(
+def _parted(
     given: Mapping[str, object],
 ) -> "tuple[list[CaptureInput], str | None, Choice, dict[str, Any]]":
     """The captures, the place of all of them, what runs the command, and the other options."""

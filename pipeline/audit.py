@@ -35,7 +35,7 @@ from seqaudit.pipeline.report.accounts import (
 )
 from seqaudit.pipeline.report.build import build
 from seqaudit.pipeline.report.metrics import metrics_row
-from seqaudit.pipeline.report.result_store import HeldResults, held
+from seqaudit.pipeline.report.result_store import HeldResults, stored
 from seqaudit.pipeline.shared import events_file, job
 from seqaudit.pipeline.shared.events_file import Decoded, Files
 from seqaudit.pipeline.shared.metrics import Run
@@ -201,12 +201,12 @@ class _Job:
         """Around what makes a report of all that was read: Ctrl-C does not throw that away, but the
         report is one of an interrupted run, whose code that of the command is."""
 
-        def told() -> None:
+        def say_interrupted() -> None:
             self._progress.note(
                 "interrupted; all was read, so its report follows; Ctrl-C again ends at once"
             )
 
-        with interrupts.first_is_heard(told) as heard:
+        with interrupts.first_is_heard(say_interrupted) as heard:
 
             def ended(report: Report) -> Report:
                 if heard():
@@ -263,11 +263,11 @@ class _Job:
         settings = self._settings_of(vantages, kept.files)
         path = str(Path(self._planning.inputs[0].path).absolute())
         size = kept.events.nbytes
-        from seqaudit.pipeline.spark.cluster import ready
+        from seqaudit.pipeline.spark.cluster import await_executors
         from seqaudit.pipeline.spark.worker_look import Asked
 
         with self._session(()) as session:
-            self._follow(ready(session, [Asked(path)], self._progress))
+            self._follow(await_executors(session, [Asked(path)], self._progress))
 
             def rows() -> "DataFrame":
                 return job.parts(session.spark.read.schema(job.ddl(EVENTS)).parquet(path))
@@ -439,7 +439,7 @@ class _Job:
         counted = self._options.measured
         results = run_watched(
             session,
-            lambda: held(job.collected(job.results(rows(), settings, lanes, counted))),
+            lambda: stored(job.collected(job.results(rows(), settings, lanes, counted))),
             [JobStage("sorting events"), JobStage(REPLAYING)],
             self._progress,
         )
@@ -458,11 +458,11 @@ class _Job:
 
     def _as_executors_are(self, session: "Session", guess: _Guess) -> _Guess:
         """The plan for those who came; before they do, nobody knows how many will."""
-        from seqaudit.pipeline.spark.cluster import ready
+        from seqaudit.pipeline.spark.cluster import await_executors
         from seqaudit.pipeline.spark.worker_look import Asked
 
         files = {p.path: Asked(p.path, p.size_bytes, p.mtime_ns) for p in guess.planned.pieces}
-        if not self._follow(ready(session, files.values(), self._progress)):
+        if not self._follow(await_executors(session, files.values(), self._progress)):
             return guess
         return replace(guess, planned=self._planning.planned_for(cut=True))
 

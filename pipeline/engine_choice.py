@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from seqaudit.decoders.contract.errors import SeqauditError
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import stored_size
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 
 Engine = Literal["spark", "direct"]
 
@@ -32,7 +32,7 @@ class Choice:
     """The engine that answers, where, and why: the end of a sentence."""
 
     engine: Engine
-    place: Place
+    place: SparkAddress
     why: str
 
     @property
@@ -68,8 +68,8 @@ def chosen(
     if asked == "direct":
         if master or remote:
             raise SeqauditError("--engine direct runs in this process; leave --master/--remote out")
-        return Choice("direct", Place(), "--engine says so")
-    place, named = _place(master, remote, environment)
+        return Choice("direct", SparkAddress(), "--engine says so")
+    place, named = _spark_at(master, remote, environment)
     place = replace(place, settings=tuple(settings))
     if asked == "spark":
         return Choice("spark", place, "--engine says so")
@@ -85,16 +85,18 @@ def chosen(
     return Choice("direct", place, f"{number} of {_size(size)}, Spark is for more than {most}")
 
 
-def _place(
+def _spark_at(
     master: str | None, remote: str | None, environment: Mapping[str, str]
-) -> tuple[Place, str]:
+) -> tuple[SparkAddress, str]:
     """Where Spark is, and what names it; empty: nothing does."""
     if master or remote:
-        return Place(master or None, remote or None), "--master" if master else "--remote"
+        return SparkAddress(master or None, remote or None), "--master" if master else "--remote"
     master, remote = environment.get(MASTER), environment.get(REMOTE)
     if master and remote:
         raise SeqauditError(f"{MASTER} and {REMOTE} name two places; unset one")
-    return Place(master or None, remote or None), MASTER if master else REMOTE if remote else ""
+    return SparkAddress(
+        master or None, remote or None
+    ), MASTER if master else REMOTE if remote else ""
 
 
 def _size(number: int) -> str:

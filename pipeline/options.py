@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 import pyarrow as pa
 
 from seqaudit.decoders.contract.feed_layout import Feed
-from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 
 
 class EventViewer(Protocol):
@@ -44,7 +44,7 @@ class Options:
     """
 
     engine: Literal["spark", "direct"] = "spark"
-    place: Place = field(default_factory=Place)
+    place: SparkAddress = field(default_factory=SparkAddress)
     at: str | None = None
     parameters: Mapping[str, tuple[int | bool | str, str]] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)

@@ -16,7 +16,6 @@ from seqaudit.pipeline.direct import workers as forked
 from seqaudit.pipeline.direct.kernels_ready import load_for
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.accounts import Account, apart_in, by_capture, held_in, much_carried
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import (
     CaptureInput,
     Plan,
@@ -26,6 +25,7 @@ from seqaudit.pipeline.shared.plan import (
     stored_bytes,
 )
 from seqaudit.pipeline.shared.progress import Progress
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 
 #: Networks that are decoded each by itself; the others stay together.
 MOST_APART: Final = 64
@@ -212,7 +212,7 @@ def _parts(
         yield replace(given, chosen=Chosen(others, others=True, together=together))
 
 
-def cores(place: Place) -> int:
+def cores(place: SparkAddress) -> int:
     """Cores of the place; of a cluster nobody knows before it answers, so a fair guess."""
     if not place.local:
         return CLUSTER_CORES

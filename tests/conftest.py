@@ -61,10 +61,10 @@ def fixtures() -> Path:
 def spark_place() -> Iterator[object]:
     """The local Spark that all tests share: started once, ended with the run. Its workers can
     import what tests give them."""
-    from seqaudit.pipeline.shared.place import Place
+    from seqaudit.pipeline.shared.spark_address import SparkAddress
     from seqaudit.pipeline.spark.session import discard, shared
 
-    place = Place(master="local[2]")
+    place = SparkAddress(master="local[2]")
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
         shared(place)

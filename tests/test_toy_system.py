@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from seqaudit.cli.main import main
 from seqaudit.pipeline.shared import job
-from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from tests import toy_system
 from tests.decoders.network.builders import ethernet, ipv4, pcap, udp, write
 from tests.toy_system import numbered, registered
@@ -97,7 +97,7 @@ def test_what_its_comparison_says_of_two_captures_is_a_finding(tmp_path: Path) -
 
 
 def test_both_engines_say_the_same_of_it(
-    spark_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark_place: SparkAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = capture(tmp_path / "a.pcap", 1, 2, 5, 5), capture(tmp_path / "b.pcap", 1, 3, 7)
     words = ("audit", "--exit-zero", "--format", "json", "--param", "toy.fewest=2", *paths)

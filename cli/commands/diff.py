@@ -101,7 +101,7 @@ def _report(path: str, other: str, at: Sequence[str], given: dict[str, object]) 
         click.UsageError: a JSON file that is no report; one line.
     """
     if not _is_json(path):
-        return audited_whole({**given, "captures": (path,), "at": _own(at, path, other)})
+        return audited_whole({**given, "captures": (path,), "at": _of_run(at, path, other)})
     try:
         report: object = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as problem:
@@ -121,7 +121,7 @@ def _is_json(path: str) -> bool:
         return False  # reading it as a capture says what is wrong
 
 
-def _own(at: Sequence[str], path: str, other: str) -> tuple[str, ...]:
+def _of_run(at: Sequence[str], path: str, other: str) -> tuple[str, ...]:
     """The places that are not about files of the other run."""
     mine, others = (_names(run) for run in (path, other))
     return tuple(

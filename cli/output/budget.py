@@ -190,11 +190,11 @@ def _finding(line: BudgetLine) -> FindingRow:
         "capture": line.capture, "rule": rule.code, "name": rule.name, "severity": severity,
         "certainty": cast(Certainty, str(line.result)), "system": None, "stream": line.stream,
         "frame": None, "at_ns": None, "seqnos": [], "evidence": [], "filter": "",
-        "text": f"{line.about}: {told(line)}",
+        "text": f"{line.about}: {measured_text(line)}",
     }  # fmt: skip
 
 
-def told(line: BudgetLine) -> str:
+def measured_text(line: BudgetLine) -> str:
     """``lost: 66, the budget is 65``, and why, if there is a reason."""
     if line.finding is not None:
         return f"{line.figure}: {line.measured}, the budget is {line.limit} ({line.why})"

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Final
 
-from seqaudit.cli.output.budget import BudgetLine, BudgetResult, named, told
+from seqaudit.cli.output.budget import BudgetLine, BudgetResult, measured_text, named
 from seqaudit.cli.output.outcomes import failing, findings_by_capture, unjudged
 from seqaudit.cli.output.table import vantage_text
 from seqaudit.cli.output.text import filter_of, frame_at, safe
@@ -99,13 +99,13 @@ def junit_of_check(lines: Iterable[BudgetLine], report: Report, budget: str) -> 
             case = ET.SubElement(
                 suite, "testcase", {"classname": _classname(path), "name": safe(name)}
             )
-            message = {"message": safe(told(line))}
+            message = {"message": safe(measured_text(line))}
             if line.result is BudgetResult.EXCEEDED:
                 ET.SubElement(case, "failure", {"type": "exceeded"} | message)
             elif line.result is BudgetResult.UNKNOWN:
                 ET.SubElement(case, "error", {"type": "too-little-to-judge"} | message)
             else:
-                ET.SubElement(case, "system-out").text = safe(told(line))
+                ET.SubElement(case, "system-out").text = safe(measured_text(line))
         whole.add(suite)
     return whole.text()
 
@@ -199,9 +199,9 @@ def _case(
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         message = f"{bad[0]['rule']} {safe(bad[0]['text'])}{more}"
         failure = ET.SubElement(case, "failure", {"type": bad[0]["severity"], "message": message})
-        failure.text = "\n\n".join(map(_told, bad))
+        failure.text = "\n\n".join(map(_text_of, bad))
     if others:
-        ET.SubElement(case, "system-out").text = "\n\n".join(map(_told, others))
+        ET.SubElement(case, "system-out").text = "\n\n".join(map(_text_of, others))
     return case
 
 
@@ -210,7 +210,7 @@ def _error(suite: ET.Element, path: str, problem: str) -> None:
     ET.SubElement(case, "error", {"type": "not-judged", "message": safe(problem)})
 
 
-def _told(finding: FindingRow) -> str:
+def _text_of(finding: FindingRow) -> str:
     """A finding as text: rule, how bad and how sure, what, where, evidence, display filter."""
     head = f"{finding['rule']} {finding['name']}, {finding['severity']} ({finding['certainty']})"
     lines = [f"{head}: {safe(finding['text'])}"]

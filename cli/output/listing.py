@@ -78,7 +78,7 @@ class Listing:
             max([*map(len, header.splitlines()), *(cell_len(row[place]) for row in rows)])
             for place, header in enumerate(headers)
         ]
-        places, left_out = self._kept(widths, options.max_width)
+        places, left_out = self._shown(widths, options.max_width)
         self._shrink(widths, places, options.max_width)
         table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="underline")
         for place in places:
@@ -102,7 +102,7 @@ class Listing:
             yield Text(line, style="dim")
         yield Text("")
 
-    def _kept(self, widths: Sequence[int], width: int) -> tuple[list[int], list[int]]:
+    def _shown(self, widths: Sequence[int], width: int) -> tuple[list[int], list[int]]:
         """Columns that are shown, and those left out, both in their order; a long text counts as
         far as it will not be cut."""
         needed = [

@@ -29,7 +29,7 @@ from seqaudit.decoders.capture.sources import (
     open_source,
 )
 from seqaudit.decoders.contract.errors import CaptureError
-from seqaudit.decoders.kernels.loader import apart
+from seqaudit.decoders.kernels.loader import spread
 
 Int64s = npt.NDArray[np.int64]
 
@@ -212,7 +212,7 @@ class Reader:
         self._window = FileWindow(
             source, compile_it=self.compile_it, chunk_bytes=chunk, size_bytes=size
         )
-        self._columns = np.empty((9, apart(room)), np.int64)[:, :room]
+        self._columns = np.empty((9, spread(room)), np.int64)[:, :room]
         columns: list[Any] = list(self._columns)
         self._outputs = columns if self.compile_it else [memoryview(c) for c in columns]
         state: pcapng.State | None = None

@@ -94,7 +94,7 @@ class Compiled:
     def _first_call(self, entry: str) -> Entry:
         def first(*arguments: Given) -> tuple[int, ...]:
             with _COMPILING:
-                kept = self._kept(entry)
+                kept = self._cached_at(entry)
                 found = native.load(kept, self._by_numba(entry)) if kept is not None else None
             if found is None:  # what numba has read from its cache it cannot write as machine code
                 anew = kept is not None and kept.exists()
@@ -106,10 +106,10 @@ class Compiled:
 
     def is_kept(self) -> bool:
         """Whether the machine code of any entry point is kept."""
-        paths = [self._kept(entry) for entry in self._entries]
+        paths = [self._cached_at(entry) for entry in self._entries]
         return any(path is not None and path.exists() for path in paths)
 
-    def _kept(self, entry: str) -> Path | None:
+    def _cached_at(self, entry: str) -> Path | None:
         """Where the machine code of an entry point is, or is to be; null: it is not kept."""
         if os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0"):
             return None
@@ -130,7 +130,7 @@ class Compiled:
                     _forget(dispatcher)
                 with compiled_reads.plain_indices(), compiler.remembered_operators():
                     outcome = _with_any_cache(dispatcher, arguments)
-                kept = self._kept(entry)
+                kept = self._cached_at(entry)
                 if kept is not None and can_write(kept.parent):
                     native.save(kept, dispatcher)
             setattr(self, entry, dispatcher)
@@ -306,7 +306,7 @@ def data_argument(data: Buffer, *, compile_it: bool) -> npt.NDArray[np.uint8] | 
     return np.frombuffer(data, np.uint8) if compile_it else data
 
 
-def apart(rows: int) -> int:
+def spread(rows: int) -> int:
     """At least ``rows``: how far apart columns of int64 begin that are written side by side.
 
     Columns a whole number of pages apart share the same few places of the processor's cache.

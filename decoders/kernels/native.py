@@ -209,7 +209,7 @@ def _entry(name: str, kernel: str, kinds: Sequence[str], results: int) -> str:
     given = ["ptr %block", "ptr %problem"]
     at = results
 
-    def word() -> str:
+    def next_argument() -> str:
         nonlocal at
         lines.append(f"%p{at} = getelementptr i64, ptr %block, i64 {at}")
         lines.append(f"%w{at} = load i64, ptr %p{at}")
@@ -218,9 +218,9 @@ def _entry(name: str, kernel: str, kinds: Sequence[str], results: int) -> str:
 
     for kind in kinds:
         if kind == NUMBER:
-            given.append(f"i64 {word()}")
+            given.append(f"i64 {next_argument()}")
             continue
-        data, count, size = word(), word(), ITEM_BYTES[kind]
+        data, count, size = next_argument(), next_argument(), ITEM_BYTES[kind]
         lines.append(f"%a{at} = inttoptr i64 {data} to ptr")
         # as numba passes an array: its owner twice, items, their size, data, shape, strides
         given += ["ptr null", "ptr null", f"i64 {count}", f"i64 {size}", f"ptr %a{at}"]

@@ -83,7 +83,9 @@ def _intrinsic(typed: Callable[..., Intrinsic]) -> Compiled:
     return called
 
 
-def _place(context: Context, builder: Builder, signature: Signature, arguments: Values) -> Value:
+def _address_of(
+    context: Context, builder: Builder, signature: Signature, arguments: Values
+) -> Value:
     """Where in memory the item of an array is: the arguments are the array, and its index."""
     array = context.make_array(signature.args[0])(context, builder, arguments[0])
     return builder.gep(array.data, [arguments[1]])
@@ -91,7 +93,7 @@ def _place(context: Context, builder: Builder, signature: Signature, arguments: 
 
 def _address(context: Context, builder: Builder, signature: Signature, arguments: Values) -> Value:
     """The same as a number."""
-    place = _place(context, builder, signature, arguments)
+    place = _address_of(context, builder, signature, arguments)
     return builder.ptrtoint(place, context.get_value_type(signature.return_type))
 
 
@@ -115,7 +117,7 @@ def read(name: str) -> Compiled:
         def emit(
             context: Context, builder: Builder, signature: Signature, arguments: Values
         ) -> Value:
-            place = _place(context, builder, signature, arguments)
+            place = _address_of(context, builder, signature, arguments)
             value = builder.load(builder.bitcast(place, ir.IntType(8 * size).as_pointer()))
             value.align = 1
             if big_endian and size > 1:
@@ -141,7 +143,7 @@ def touch() -> Compiled:
             context: Context, builder: Builder, signature: Signature, arguments: Values
         ) -> Value:
             flag, byte = ir.IntType(32), ir.IntType(8).as_pointer()
-            place = builder.bitcast(_place(context, builder, signature, arguments), byte)
+            place = builder.bitcast(_address_of(context, builder, signature, arguments), byte)
             kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
             function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
             # to be read and written, to be kept, data

@@ -464,7 +464,7 @@ class Accounts:
             yield pa.RecordBatch.from_pylist(self.problems, schema=EVENTS)
             self.problems = []
 
-    def told(self) -> list[tuple[tuple[int, int], Account]]:
+    def taken_out(self) -> list[tuple[tuple[int, int], Account]]:
         """All of them, by piece; others begin."""
         told = sorted(self._of.items())
         self._of = {}

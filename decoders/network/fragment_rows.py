@@ -26,7 +26,7 @@ def segment_batch(packets: Packets) -> pa.RecordBatch | None:
         return None
     records = rows + packets.first
     split = packets.datagrams.split << FRAME_BITS
-    carriers, details, payloads = _told(packets, records)
+    carriers, details, payloads = _described(packets, records)
     count = len(rows)
     frame = packets.records.frame[records] | split
     at_ns = packets.records.at_ns[records]
@@ -56,7 +56,7 @@ def segment_batch(packets: Packets) -> pa.RecordBatch | None:
     )
 
 
-def _told(packets: Packets, records: Int64s) -> tuple[list[str], list[str], list[bytes]]:
+def _described(packets: Packets, records: Int64s) -> tuple[list[str], list[str], list[bytes]]:
     """Carriers, details and payloads of the fragments, which have these records."""
     hosts = packets.datagrams.hosts
     data = packets.datagrams.data

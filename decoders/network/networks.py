@@ -3,7 +3,7 @@
 
 A number alone says little: a mirror may number directions, and a router carries one packet from a
 VLAN into the next. Where the same ends speak in two networks and what they say is not the same,
-they are others, and the capture is decoded again, each such network by itself: ``apart`` says
+they are others, and the capture is decoded again, each such network by itself: ``separated`` says
 which.
 """
 
@@ -141,7 +141,7 @@ def _numbered(one: int, other: int) -> bool:
     return one >> k.KEY_KIND > 0 and other >> k.KEY_KIND > 0
 
 
-def apart(evidence: NetworkEvidence) -> list[frozenset[int]]:
+def separated(evidence: NetworkEvidence) -> list[frozenset[int]]:
     """Networks that use the same addresses, those that are mirrors of each other together.
 
     Routes may take what two hosts say to each other into several VLANs, connection by connection.

@@ -88,7 +88,7 @@ class Arrangement:
     steps: list[tuple[int, Backstep]]
     guessed: list[int]
 
-    def place(self, row: int) -> int:
+    def position(self, row: int) -> int:
         """Where a record stands now."""
         return int(np.flatnonzero(self.order == row)[0])
 
@@ -159,13 +159,13 @@ class PieceOrder:
         self.begins(int(times[0]), int(times[: whole[1]].min()))
         self.high_ns = int(times[whole[-2] :].max())
         if len(found.late) and not self.late:
-            self.first_late = int(records.frame[found.place(found.late[0])])
+            self.first_late = int(records.frame[found.position(found.late[0])])
             self.first_late_ns = int(times[found.late[0]])
         self.count(found.by_ns)
         for _, step in found.steps:
             self.stepped(step)
         for late in found.guessed:
-            self.guess(int(records.frame[found.place(late)]), int(records.frame[late]))
+            self.guess(int(records.frame[found.position(late)]), int(records.frame[late]))
         elsewhere = np.flatnonzero(found.order != np.arange(records.count))
         if not len(elsewhere):
             return records

@@ -162,7 +162,7 @@ class _RecentRecords:
         within = (found.late >= first) & (found.late < stop)
         if within.any() and not order.late:
             row = int(found.late[within][0])
-            order.first_late = self._place(waiting, row)
+            order.first_late = self._number_of(waiting, row)
             order.first_late_ns = int(times[row])
         order.count(found.by_ns[within])
         for row, step in found.steps:
@@ -170,14 +170,14 @@ class _RecentRecords:
                 order.stepped(step)
         for row in found.guessed:
             if first <= row < stop:
-                order.guess(self._place(waiting, row), self._number(self._first + row))
+                order.guess(self._number_of(waiting, row), self._number(self._first + row))
         border = max((row for row in found.borders if first <= row < stop), default=first)
         high = int(times[border:stop].max())
         if border == first and first not in found.borders and order.high_ns is not None:
             high = max(high, order.high_ns)
         order.high_ns = high
 
-    def _place(self, waiting: Int64s, row: int) -> int:
+    def _number_of(self, waiting: Int64s, row: int) -> int:
         """The piece's number of where a row is put; of one that could not wait, where it stood."""
         place = np.flatnonzero(waiting == row)
         return self._number(self._handed + int(place[0]) if len(place) else self._first + row)

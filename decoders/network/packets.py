@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from seqaudit.decoders.kernels import loader as kernels
-from seqaudit.decoders.kernels.loader import Int64s, apart
+from seqaudit.decoders.kernels.loader import Int64s, spread
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network import rare_links as link_slow
 
@@ -358,7 +358,7 @@ class PacketReader:
         fresh = count > self._rows
         if fresh:
             self._rows = min(STEP, max(count, 2 * self._rows))
-            self._room = apart(self._rows)
+            self._room = spread(self._rows)
             self._out = np.empty(self._room * k.FIELDS, np.int64)
         if fresh or self._work[k.ODD_ROWS]:
             self._work[k.ODD_ROWS] = 0

@@ -319,7 +319,7 @@ class Assembler:
             if len(whole_ones) < len(wholes):
                 self._recognise(key, [whole for whole in wholes if whole.incomplete])
         yield from self._accounts.told_problems()
-        for key, account in self._accounts.told():
+        for key, account in self._accounts.taken_out():
             seen = self._seen.pop(key, None)
             facts = {} if seen is None else {"networks": seen.rows()}
             yield account.row(facts, decoder_accounts.get(key, ()))
@@ -382,7 +382,7 @@ class Assembler:
             fields = (k.STATE, k.PROTOCOL, k.SOURCE, k.DESTINATION, k.DESTINATION_PORT, k.TTL)
             columns = [packets.column(field).tolist() for field in fields]
             part = wholes[packets.first : packets.first + len(columns[0])]
-            datagrams = _apart(packets, part)
+            datagrams = _separated(packets, part)
             if chosen.networks:
                 before = [whole.assembly.first.facts.get("network", 0) for whole in part]
                 networks = packets.column(k.NETWORK)
@@ -446,7 +446,7 @@ def _records(wholes: list[Whole]) -> Records:
     )
 
 
-def _apart(packets: Packets, wholes: list[Whole]) -> Datagrams:
+def _separated(packets: Packets, wholes: list[Whole]) -> Datagrams:
     """Every datagram followed by a barrier: none may share a run with another."""
     datagrams = packets.datagrams
     kept = [wholes[row] for row in packets.rows.tolist()]

@@ -525,7 +525,7 @@ class TcpAssembler:
         yield from batches
         yield from self._accounts.told_problems()
         if final or len(self._accounts) > MAX_PROBLEMS:
-            for key, account in self._accounts.told():
+            for key, account in self._accounts.taken_out():
                 counts = self._counts.pop(key, None)
                 yield account.row({}, [{"tcp": counts}] if counts else [])
 

@@ -33,7 +33,7 @@ USED: Final = 1  # some are in frames
 UNUSED: Final = 2  # none is
 
 
-class Early(NamedTuple):
+class AheadSegment(NamedTuple):
     """A segment that came before bytes in front of it; ordered by position, then by arrival."""
 
     position: int
@@ -135,7 +135,7 @@ class Direction:
         self.fin: int | None = None  # position behind its last byte
         self.acked = 0  # highest position that the other side has acknowledged
         self.acked_since_ns: int | None = None  # since when that is beyond ``next``
-        self.early: list[Early] = []
+        self.early: list[AheadSegment] = []
         self.early_bytes = 0
         self.wanted = 1
         self._data = bytearray()  # parts that wait to be taken: their bytes,
@@ -203,7 +203,7 @@ class Direction:
                 self.counts["strays"] += 1
                 return False
             else:
-                return self._wait(Early(expected + ahead, frame, at_ns, length, payload))
+                return self._wait(AheadSegment(expected + ahead, frame, at_ns, length, payload))
         self._append(frame, at_ns, frame, length, payload, holes, refused=refused)
         if self.early:
             self._drain(frame, holes)
@@ -354,7 +354,7 @@ class Direction:
             length += self._breaks.pop()[1]
         self._breaks.append((len(self._sizes), length))
 
-    def _wait(self, early: Early) -> bool:
+    def _wait(self, early: AheadSegment) -> bool:
         self.counts["out_of_order"] += 1
         insort(self.early, early)
         self.early_bytes += early.length

@@ -375,7 +375,7 @@ class _Middle:
         self._states[:2, numbers] = links.behind(starts)
         self._bytes[numbers] += np.add.reduceat(segments.length[order], starts[:-1])
         sort = np.argsort(_sides(segments), kind="stable")
-        self._parts.append(_WaitingSegments(segments.take(sort).own(), held.ends[sort]))
+        self._parts.append(_WaitingSegments(segments.take(sort).copied(), held.ends[sort]))
         full = ~odd & (self._bytes >= self._enough)[numbers]
         leaving, refused = self._judged(numbers[full])
         self._enough[numbers[full]] *= 2

@@ -95,7 +95,7 @@ class Segments:
                 (direction, frame, at_ns, seq, ack, flags, length, facts, bytes(data[start:stop])),
             )
 
-    def own(self) -> Segments:
+    def copied(self) -> Segments:
         """The same with bytes that are theirs alone, end to end."""
         ends = np.cumsum(self.stop - self.start)
         columns = {name: getattr(self, name) for name in COLUMNS}

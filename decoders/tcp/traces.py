@@ -148,7 +148,7 @@ class TraceSearch:
         heads = Heads.of(data, starts, stops)
         refused = [system.refuses(heads) for system in self._systems]
         found = ~np.logical_and.reduce(refused) if refused else ~found
-        for direction, row, place in self._told(data, starts, stops):
+        for direction, row, place in self._traced(data, starts, stops):
             if not found[direction]:
                 begin, stop = int(starts[direction]), int(stops[direction])
                 found[direction] = self._is_trace(data, begin, stop, row, place)
@@ -162,7 +162,7 @@ class TraceSearch:
         seen = data[start : min(stop, start + lengths.within)]
         return lengths.reads(seen, place - start, lengths.width)
 
-    def _told(self, data: bytes, starts: Int64s, stops: Int64s) -> list[list[int]]:
+    def _traced(self, data: bytes, starts: Int64s, stops: Int64s) -> list[list[int]]:
         """Traces: direction, row and place."""
         found: list[list[int]] = []
         module = kernel(_FILE, compile_it=True)

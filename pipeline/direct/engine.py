@@ -112,7 +112,7 @@ def decode(
     events = pa.Table.from_batches(batches, HELD)
     if carriers and events["carrier"].null_count < len(events):
         by_carrier = _Ordered(events, "carrier").batches(0, len(events))
-        events = pa.Table.from_batches(_held(reassemble(by_carrier, settings)), HELD)
+        events = pa.Table.from_batches(_encoded(reassemble(by_carrier, settings)), HELD)
     if interrupted:
         raise DecodeStoppedError(events)
     if forks:
@@ -161,7 +161,7 @@ def ordered(rows: pa.Table, unit: str) -> pa.Table:
     return taken(rows, places_in_order(rows, unit))
 
 
-def _held(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _encoded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Batches of EVENTS as they are held; they share no memory with those."""
     for batch in batches:
         for begin in range(0, len(batch), HELD_ROWS):
@@ -240,14 +240,14 @@ def _decode_here(
                 fresh.append(batch)
                 rows += len(batch)
                 if rows >= HELD_FROM_ROWS or len(fresh) >= SMALL_BATCHES:
-                    made = list(_held(large_batches(fresh)))
+                    made = list(_encoded(large_batches(fresh)))
                     batches += made
                     fresh.clear()
                     rows = 0
             done += _bytes_of(piece)
             progress.done(done)
     finally:
-        batches.extend(_held(large_batches(fresh)))
+        batches.extend(_encoded(large_batches(fresh)))
 
 
 def _bytes_of(piece: Piece) -> int:
@@ -270,7 +270,7 @@ def _decode_forked(
 
     decoded: dict[int, list[pa.RecordBatch]] = {}
     try:
-        with closing(forked.share(work, len(tasks), EVENTS, cores, _held)) as shared:
+        with closing(forked.share(work, len(tasks), EVENTS, cores, _encoded)) as shared:
             for number, rows in shared:
                 decoded[number] = rows
                 progress.done(sum(_bytes_of(piece) for done in decoded for piece in tasks[done]))

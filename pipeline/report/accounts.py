@@ -16,7 +16,7 @@ from seqaudit.decoders.contract.arrow import equal, filtered
 from seqaudit.decoders.contract.events import FRAME_BITS, Kind
 from seqaudit.decoders.network.account import COUNTED_BY_NAME, NAMED_FRAMES
 from seqaudit.decoders.network.checksums import ChecksumTrust, united, verdict
-from seqaudit.decoders.network.networks import NetworkEvidence, apart
+from seqaudit.decoders.network.networks import NetworkEvidence, separated
 from seqaudit.decoders.network.order import HORIZON_NS, SINGLE_NS
 from seqaudit.decoders.stages.tcp import carrier_digest
 from seqaudit.pipeline.shared.plan import File
@@ -419,7 +419,7 @@ def apart_in(accounts: Iterable[Account]) -> list[frozenset[int]]:
             evidence.setdefault(account["capture"], NetworkEvidence()).take_in(account["networks"])
     found: list[frozenset[int]] = []
     for own in evidence.values():
-        for networks in apart(own):
+        for networks in separated(own):
             known = [other for other in found if other & networks]
             found = [other for other in found if other not in known]
             found.append(networks.union(*known))

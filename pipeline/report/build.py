@@ -29,7 +29,7 @@ from seqaudit.pipeline.report.frames import FrameNumbers
 from seqaudit.pipeline.report.judged import Places, places_of_rules
 from seqaudit.pipeline.report.names import Names, members_listed, members_of
 from seqaudit.pipeline.report.order import sort_rows, text_of
-from seqaudit.pipeline.report.packed_rows import PackedRows, kept
+from seqaudit.pipeline.report.packed_rows import PackedRows, as_rows
 from seqaudit.pipeline.report.result_store import HeldResults
 from seqaudit.pipeline.report.totals import Losses, messages_of, totals_of
 from seqaudit.pipeline.shared.plan import File
@@ -111,14 +111,14 @@ def build(
     streams, tables = made.streams()
     compared = made.compared()
     counts = Counts()
-    findings = kept(counts.each(made.findings(compared)))
-    gaps = kept(made.gaps())
-    views, connections = kept(made.views()), kept(made.connections())
-    queries, windows = kept(made.queries()), kept(made.windows())
-    both_ends = kept(made.both_ends())
+    findings = as_rows(counts.each(made.findings(compared)))
+    gaps = as_rows(made.gaps())
+    views, connections = as_rows(made.views()), as_rows(made.connections())
+    queries, windows = as_rows(made.queries()), as_rows(made.windows())
+    both_ends = as_rows(made.both_ends())
     if made.wall.failures:
         failed = counts.each(made.found(list(made.wall.failures)))
-        findings = kept(sorted([*findings, *failed], key=reported_order))
+        findings = as_rows(sorted([*findings, *failed], key=reported_order))
     unreadable: list[Problem] = [{"path": path, "problem": text} for path, text in problems]
     unjudged = list(made.losses.unjudged(made.captures))
     pairs = [
@@ -143,7 +143,7 @@ def build(
         "windows": windows,
         "findings": findings,
         "rules": _rules(rows, compared, counts.rules, len(made.captures)),
-        "parameters": kept(_parameters(rows.of(rows_of.PARAMETER), settings)),
+        "parameters": as_rows(_parameters(rows.of(rows_of.PARAMETER), settings)),
         "totals": {
             **totals_of(made.captures, streams, gaps, counts.severities, unreadable),
             **messages_of(streams, pairs, vantages, whole=not unjudged),
@@ -171,7 +171,7 @@ class _Sections:
         self.wall = Wall(up=settings.walled)
         self.called = Names(names, members_of(rows.of(rows_of.MEMBER)))
         self._accounts = CaptureAccounts(files, vantages, self.wall)
-        self.captures = kept(
+        self.captures = as_rows(
             capture_row(number, account, files[number], vantages[number], self.called)
             for number, account in enumerate(self._accounts.merged(rows.of(rows_of.ACCOUNT)))
         )
@@ -212,7 +212,7 @@ class _Sections:
             )
         )
         resolved = self._borders.each(resolved)
-        streams = list(resolved) if self._together.changed else kept(resolved)
+        streams = list(resolved) if self._together.changed else as_rows(resolved)
         tables = self._tables()
         self._together.settle(streams, tables)
         return streams, tables
@@ -261,7 +261,7 @@ class _Sections:
             key=itemgetter("capture"),
         )
         of_engines: Iterator[PlacedFinding] = (
-            {**row["detail"], **_place(row)}
+            {**row["detail"], **_about_stream(row)}
             for row in self._rows.of(rows_of.FINDING, *FINDING_COLUMNS, exact=False)
             if holds(row["detail"]["holds"], ends[row["capture"]][1])
         )
@@ -287,7 +287,7 @@ class _Sections:
         ends = self._accounts.extents
 
         def placed(row: ResultRow[GapFigures], end_ns: int | None) -> GapDetail:
-            return {**_place(row), **settled_gap(row["detail"], end_ns)}
+            return {**_about_stream(row), **settled_gap(row["detail"], end_ns)}
 
         told = (
             self._frames.resolved(
@@ -326,7 +326,7 @@ class _Sections:
         """How full windows were, by capture and stream."""
         for row in self._rows.of(rows_of.WINDOW, "capture", "stream"):
             detail = row["detail"]
-            yield {**_place(row), **detail, "member_name": self.called.of(detail["member"])}
+            yield {**_about_stream(row), **detail, "member_name": self.called.of(detail["member"])}
 
     def views(self) -> Iterator[ViewRow]:
         for row in self._rows.of(rows_of.VIEW):
@@ -390,7 +390,7 @@ class _StreamOrNone(ConversationPlace):
     stream: str | None
 
 
-def _place(row: ResultRow[D]) -> _StreamOrNone:
+def _about_stream(row: ResultRow[D]) -> _StreamOrNone:
     return {**_about(row), "stream": row["stream"]}
 
 
@@ -484,7 +484,7 @@ def _parameters(
         listed: dict[str, ParameterRow] = {}
         if at == number:
             for row in own:
-                entry: ParameterRow = {**_place(row), **row["detail"], "used": True}
+                entry: ParameterRow = {**_about_stream(row), **row["detail"], "used": True}
                 listed[text_of(entry)] = entry
             at, own = next(groups, (-1, iter(())))
         used = {entry["name"] for entry in listed.values()}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
-from seqaudit.pipeline.report.packed_rows import kept
+from seqaudit.pipeline.report.packed_rows import as_rows
 from seqaudit.pipeline.report.vantage import ip_of_endpoint
 from seqaudit.replay.contract.report_rows import MemberRow
 from seqaudit.replay.contract.results import MemberDetail, ResultRow
@@ -62,7 +62,7 @@ def members_listed(members: Iterable[SeenMember], called: Names) -> Sequence[Mem
     Args:
         members: by capture.
     """
-    return kept(
+    return as_rows(
         member
         for _, own in groupby(members, key=lambda member: int(member["capture"]))
         for member in _members_of_capture(own, called)

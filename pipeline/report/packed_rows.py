@@ -68,6 +68,6 @@ class PackedRows(Sequence[R]):
         return self._chunk(number)[at]
 
 
-def kept(rows: Iterable[R]) -> Sequence[R]:
+def as_rows(rows: Iterable[R]) -> Sequence[R]:
     """Rows as a list, or packed if they are many."""
     return PackedRows(rows).rows()

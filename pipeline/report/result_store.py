@@ -102,7 +102,7 @@ class HeldResults:
         return found
 
 
-def held(batches: Iterable[pa.RecordBatch]) -> HeldResults:
+def stored(batches: Iterable[pa.RecordBatch]) -> HeldResults:
     """What Spark hands over: the contract's columns, each of them nullable."""
     return HeldResults(pa.RecordBatch.from_arrays(rows.columns, schema=RESULTS) for rows in batches)
 

@@ -160,12 +160,12 @@ def messages_of(
         sums["lost"] += pair["recovered"] + pair["lost_on_both"]
         known.update(LOSSES)
 
-    def told(key: LossFigure) -> int | None:
+    def figure(key: LossFigure) -> int | None:
         return None if key in null or (messages and key not in known) else sums[key]
 
     return {
         "messages": messages,
-        "lost": told("lost"),
-        "recovered": told("recovered"),
-        "unrecovered": told("unrecovered"),
+        "lost": figure("lost"),
+        "recovered": figure("recovered"),
+        "unrecovered": figure("unrecovered"),
     }

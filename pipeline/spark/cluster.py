@@ -91,7 +91,9 @@ class Executors:
         return f"{self.number:,} executor{several[0]} with {self.cores:,} core{several[1]}"
 
 
-def ready(session: Session, files: Iterable[Asked], progress: Progress) -> Executors | None:
+def await_executors(
+    session: Session, files: Iterable[Asked], progress: Progress
+) -> Executors | None:
     """Who runs the job; null for a local Spark, whose workers are as this process is.
 
     Args:

@@ -12,9 +12,9 @@ from seqaudit.decoders.capture.pieces import Piece
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.pipeline.shared.infer_samples import Look, look_at
 from seqaudit.pipeline.shared.job import ddl, table_of
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.progress import Progress
-from seqaudit.pipeline.spark.cluster import ready
+from seqaudit.pipeline.shared.spark_address import SparkAddress
+from seqaudit.pipeline.spark.cluster import await_executors
 from seqaudit.pipeline.spark.progress import JobStage, in_session, run_watched
 from seqaudit.pipeline.spark.session import about
 from seqaudit.pipeline.spark.worker_look import Asked
@@ -23,7 +23,7 @@ Pieces = Sequence[tuple[Piece, str]]
 
 
 def look_on_spark(
-    place: Place, pieces: Pieces, settings: DecodeSettings, progress: Progress
+    place: SparkAddress, pieces: Pieces, settings: DecodeSettings, progress: Progress
 ) -> list[Look]:
     """What ``look_at`` says of each.
 
@@ -34,7 +34,9 @@ def look_on_spark(
         return []
     name = about([path for _, path in pieces])
     with in_session(place, progress, name) as session:
-        ready(session, [Asked(p.path, p.size_bytes, p.mtime_ns) for p, _ in pieces], progress)
+        await_executors(
+            session, [Asked(p.path, p.size_bytes, p.mtime_ns) for p, _ in pieces], progress
+        )
         settings = replace(settings, storage=remote.in_use())
         numbers = session.spark.range(0, len(pieces), 1, len(pieces))
         schema = pa.schema([("id", pa.int64()), ("look", pa.binary())])

@@ -59,12 +59,14 @@ def knock_at_master(master: str, environment: Mapping[str, str] = os.environ) ->
     """
     if master.startswith("spark://"):
         places = master.removeprefix("spark://").split(",")  # one leads, others wait
-        _answered(master, "Spark master", [_place(place) for place in places], is_spark=True)
+        _answered(
+            master, "Spark master", [_host_and_port(place) for place in places], is_spark=True
+        )
     elif known := _KUBERNETES.match(master):
         if _goes_round(known[2], environment):
             return
         port = KUBERNETES_PORTS[known[1] or "https"]
-        _answered(master, "Kubernetes API server", [_place(known[2], port)])
+        _answered(master, "Kubernetes API server", [_host_and_port(known[2], port)])
     elif master == "yarn":
         _answered(master, "resource manager", _managers(environment))
 
@@ -85,7 +87,7 @@ def _answered(
         raise SessionError(f"{master}: no {what} answers ({'; '.join(problems)})")
 
 
-def _place(text: str, port: int = -1) -> tuple[str, int]:
+def _host_and_port(text: str, port: int = -1) -> tuple[str, int]:
     """Host and port of HOST:PORT; -1: there is none, which nobody listens at."""
     host, sign, number = text.rpartition(":")
     if not sign or text.endswith("]"):
@@ -99,7 +101,7 @@ def _goes_round(place: str, environment: Mapping[str, str]) -> bool:
         return False
     from urllib.request import proxy_bypass  # nobody else has a use for it
 
-    return not proxy_bypass(_place(place)[0])
+    return not proxy_bypass(_host_and_port(place)[0])
 
 
 def _managers(environment: Mapping[str, str]) -> list[tuple[str, int]]:
@@ -121,7 +123,7 @@ def _managers(environment: Mapping[str, str]) -> list[tuple[str, int]]:
             "folder that has"
         )
     return [
-        _place(value, YARN_PORT)
+        _host_and_port(value, YARN_PORT)
         for name, value in properties(paths[0])
         if _MANAGER.fullmatch(name) and "${" not in value
     ]

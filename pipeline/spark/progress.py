@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.pipeline.shared.metrics import OfSpark
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.progress import Progress, StoppedError
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from seqaudit.pipeline.spark.java import JavaError
 from seqaudit.pipeline.spark.knock import NAME, SessionError
 from seqaudit.pipeline.spark.session import (
@@ -107,7 +107,7 @@ class CancelledError(SeqauditError):
 
 
 @contextlib.contextmanager
-def in_session(place: Place, progress: Progress, name: str = NAME) -> Iterator[Session]:
+def in_session(place: SparkAddress, progress: Progress, name: str = NAME) -> Iterator[Session]:
     """A Spark session, and what Ctrl-C and failures of its jobs become; one that failed is not used
     again.
 

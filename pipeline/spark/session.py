@@ -27,8 +27,8 @@ from urllib.parse import urlsplit
 from seqaudit.decoders.kernels import signals as interrupts
 from seqaudit.decoders.kernels.loader import prepare
 from seqaudit.pipeline.shared import private_files
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.processes import environment
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from seqaudit.pipeline.shared.storage import spark_defaults
 from seqaudit.pipeline.spark import java
 from seqaudit.pipeline.spark.knock import (
@@ -92,7 +92,7 @@ def about(captures: Sequence[str]) -> str:
 class Session:
     """A session: ``spark`` is PySpark's; ``close`` lets go of it."""
 
-    def __init__(self, place: Place, name: str = NAME) -> None:
+    def __init__(self, place: SparkAddress, name: str = NAME) -> None:
         """Start it.
 
         Raises:
@@ -238,12 +238,12 @@ class Session:
         return settings | dict(self.place.settings)
 
 
-_SHARED: Final[dict[Place, Session]] = {}
+_SHARED: Final[dict[SparkAddress, Session]] = {}
 
 _LOCK: Final = threading.RLock()
 
 
-def shared(place: Place, name: str = NAME) -> Session:
+def shared(place: SparkAddress, name: str = NAME) -> Session:
     """The session of this process for a place; started on first use, ended with the process.
 
     Args:
@@ -260,7 +260,7 @@ def shared(place: Place, name: str = NAME) -> Session:
         return _SHARED[place]
 
 
-def discard(place: Place) -> None:
+def discard(place: SparkAddress) -> None:
     """End a session that is no longer good or wanted, so that the next job gets a new one."""
     with _LOCK:
         session = _SHARED.pop(place, None)
@@ -268,7 +268,7 @@ def discard(place: Place) -> None:
         session.close()
 
 
-def _theirs(place: Place) -> "SparkSession | None":
+def _theirs(place: SparkAddress) -> "SparkSession | None":
     """Somebody else's session in this process, if there is one and it will do.
 
     Raises:

@@ -8,9 +8,9 @@ is settled for the report.
 from collections.abc import Iterator, Sequence
 
 from seqaudit.replay.contract.engine import (
+    CaptureEnds,
     Compared,
     Comparison,
-    Ends,
     Extent,
     Opening,
     Replayed,
@@ -25,7 +25,7 @@ def two_ends(told: Opening) -> bool:
     return told.at_members > 1 and told.vantage.kind == MEMBER
 
 
-def results(conversation: str, captures: Sequence[Ends]) -> Iterator[Result]:
+def results(conversation: str, captures: Sequence[CaptureEnds]) -> Iterator[Result]:
     """A row for every stream with a capture at its sender and one at a receiver, what is proven of
     it, and where that was judged; in the same order whatever the order of the captures."""
     from seqaudit.replay.contract.passage_rows import judged_at

@@ -110,7 +110,7 @@ class MetEnds(NamedTuple):
     finding: Finding | None = None
 
 
-class Ends(Protocol):
+class CaptureEnds(Protocol):
     """What one capture of a conversation that was taken at an end of it holds; an engine writes
     it, and when all captures were replayed those of one network meet (``contract.both_ends``)."""
 
@@ -166,7 +166,7 @@ class Opened(NamedTuple):
     results: Callable[[int], Iterable[Result]]
     takes: Callable[[Row], bool] | None = None
     take_columns: Callable[[Columns], None] | None = None
-    ends: Callable[[], Ends | None] = no_ends
+    ends: Callable[[], CaptureEnds | None] = no_ends
 
 
 def not_grouped(_: str) -> None:

@@ -46,7 +46,11 @@ def failure(
         part: what is missing in the report for it, to go behind "seqaudit failed on".
         capture, system, stream, frame, at_ns: where it was in the capture; null if nobody knows.
     """
-    kind, message, place = type(problem).__name__, _message(problem), _place(problem.__traceback__)
+    kind, message, place = (
+        type(problem).__name__,
+        _message(problem),
+        _line_of(problem.__traceback__),
+    )
     found = Finding(
         FAILED,
         Certainty.PROVEN,
@@ -109,7 +113,7 @@ def _message(problem: BaseException) -> str:
     return text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}..."
 
 
-def _place(trace: TracebackType | None) -> str:
+def _line_of(trace: TracebackType | None) -> str:
     """The line of ours at which it happened: module, number and function."""
     place = "a line that nobody knows"
     while trace is not None:

@@ -55,18 +55,18 @@ class Durations:
         if duration_ns < 0:
             return
         values = self._values
-        place = self._place(duration_ns) if self.rounded else duration_ns
+        place = self._rounded_to(duration_ns) if self.rounded else duration_ns
         values[place] = values.get(place, 0) + weight
         if not self.rounded and len(values) > EXACT_VALUES:
             self.rounded = True
             self._values = {}
             for value, count in values.items():
-                place = self._place(value)
+                place = self._rounded_to(value)
                 self._values[place] = self._values.get(place, 0) + count
 
     def remove(self, duration_ns: int, weight: int = 1) -> None:
         """Take back what was counted."""
-        place = self._place(duration_ns) if self.rounded else duration_ns
+        place = self._rounded_to(duration_ns) if self.rounded else duration_ns
         left = self._values.get(place, 0) - weight
         if left > 0:
             self._values[place] = left
@@ -101,7 +101,7 @@ class Durations:
                 return value
         return ordered[-1][0]
 
-    def _place(self, value: int) -> int:
+    def _rounded_to(self, value: int) -> int:
         if not self.rounded or value < 1000:
             return value
         unit: int = 10 ** (len(str(value)) - 3)

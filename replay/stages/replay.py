@@ -36,7 +36,15 @@ from seqaudit.decoders.contract.events import (
     Kind,
 )
 from seqaudit.replay.contract import both_ends
-from seqaudit.replay.contract.engine import COLUMNS, Columns, Ends, Joining, Opened, Opening, Row
+from seqaudit.replay.contract.engine import (
+    COLUMNS,
+    CaptureEnds,
+    Columns,
+    Joining,
+    Opened,
+    Opening,
+    Row,
+)
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.results import (
     ACCOUNT,
@@ -115,7 +123,7 @@ class _Conversations:
         self._began: tuple[int, int] | None = None  # frame and time of its first row
         self._name = NO_CONVERSATION  # of all captures whose ends meet
         self._first_capture = 0  # of that conversation
-        self._ends: dict[str, list[Ends]] = {}  # by network
+        self._ends: dict[str, list[CaptureEnds]] = {}  # by network
         self._told: set[Hashable] = set()
         self._at_members = sum(c.vantage.kind == AT_MEMBER for c in settings.captures)
 
@@ -400,7 +408,7 @@ class _Conversation:
         if before is not None and before != stream and before in self._open:
             self._feed(self._open.pop(before))
 
-    def finish(self, results: list[Result]) -> Ends | None:
+    def finish(self, results: list[Result]) -> CaptureEnds | None:
         """The conversation is over in this capture; what it holds of an end."""
         if self._opened is None:
             return None

@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from seqaudit.replay.jgroups.config import from_jgroups_config
 from tests.agreement import findings_jgroups, raims, statements, zenoh
 from tests.agreement.figures import compare, share_out
@@ -18,7 +18,7 @@ from tests.agreement.rows import EVERYTHING, Hints, Row
 from tests.agreement.truth import Scenario, find_scenarios
 
 #: This machine.
-HERE: Final = Place()
+HERE: Final = SparkAddress()
 
 
 @dataclass
@@ -61,7 +61,7 @@ def agree(
     *,
     configured: bool = False,
     hints: Hints = EVERYTHING,
-    place: Place = HERE,
+    place: SparkAddress = HERE,
 ) -> Agreement:
     """Audit every capture below ``top`` in one job and compare all figures.
 

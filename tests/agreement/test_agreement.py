@@ -11,8 +11,8 @@ import pytest
 
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from tests.agreement.run import Agreement, agree
 from tests.agreement.truth import find_scenarios
 from tests.agreement.unknown import UNKNOWN
@@ -75,7 +75,7 @@ def test_the_members_stack_files_leave_no_block_unknown() -> None:
     )
 
 
-def test_both_engines_agree_alike(spark_place: Place) -> None:
+def test_both_engines_agree_alike(spark_place: SparkAddress) -> None:
     assert agree(MOST, engine="spark", place=spark_place).rows == agreement_of(MOST).rows
 
 

@@ -8,14 +8,14 @@ from seqaudit.cli.options.feeds import feeds_of
 from seqaudit.pipeline.audit import decode
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.planning import cores
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput, Shares, StandardInput, plan, stored_bytes
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 
 
 def shares(capture: Path, feed: Path) -> list[str]:
     """Sentences: the largest decoding task's share, and the rows of the largest conversation."""
     given = [CaptureInput(str(capture))]
-    planned = plan(given, shares=Shares(cores(Place())), stdin=StandardInput())
+    planned = plan(given, shares=Shares(cores(SparkAddress())), stdin=StandardInput())
     tasks = [sum(map(stored_bytes, task)) for task in planned.tasks()]
     events = decode(given, Options(engine="direct", feeds=feeds_of([str(feed)], []))).events
     rows = pc.value_counts(events["conversation"].combine_chunks()).field("counts")

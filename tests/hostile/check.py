@@ -22,8 +22,8 @@ from seqaudit.decoders.contract.feed_layout import Feed
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from seqaudit.replay.contract.settings import BETWEEN
 from tests.degraded.captures import NOTHING
 from tests.hostile.mutate import Mutant
@@ -32,7 +32,7 @@ from tests.hostile.mutate import Mutant
 HANGS_SECONDS: Final = 120
 
 #: Captures so small are not worth another process.
-ONE_CORE: Final = Place(master="local[1]")
+ONE_CORE: Final = SparkAddress(master="local[1]")
 
 SHAPES: Final = (TABLE, *FORMATS)
 

@@ -19,9 +19,9 @@ from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.planning import UnusableError
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared import events_file, job
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.progress import StoppedError
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from seqaudit.replay.contract.capture_rows import OUTCOMES
 from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, udp
 from tests.decoders.raims.builders import caba, data, odata
@@ -64,7 +64,7 @@ def captures(fixtures: Path) -> list[CaptureInput]:
 
 
 @pytest.fixture(scope="module")
-def spark(spark_place: Place) -> Options:
+def spark(spark_place: SparkAddress) -> Options:
     return Options(engine="spark", place=spark_place)
 
 

@@ -10,8 +10,8 @@ import pytest
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from tests.pipeline.test_order import records, written
 
 
@@ -58,7 +58,7 @@ def test_one_capture_alone_says_why_it_does_not_tell(scenario: Path) -> None:
     }
 
 
-def test_both_engines_agree(scenario: Path, spark_place: Place) -> None:
+def test_both_engines_agree(scenario: Path, spark_place: SparkAddress) -> None:
     captures = [CaptureInput(str(scenario / f"{name}.pcap"), at=name) for name in "BA"]
     spark = audit(captures, Options(engine="spark", place=spark_place))
     assert to_json(spark) == to_json(audit(captures, Options(engine="direct")))

@@ -14,8 +14,8 @@ import pytest
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from tests.decoders.network.builders import added, pseudo, record_offsets
 from tests.degraded.captures import Record, read
 
@@ -205,7 +205,7 @@ def test_where_a_damaged_capture_is_cut_changes_nothing(
 
 
 def test_spark_gives_the_same_bytes_of_a_damaged_capture(
-    spoiler: Spoiler, spark_place: Place
+    spoiler: Spoiler, spark_place: SparkAddress
 ) -> None:
     for name in (LOSS, MESH):
         given = spoiler.write(name, each(10))

@@ -8,7 +8,7 @@ import pytest
 
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.pipeline.engine_choice import Choice, Limits, chosen
-from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 
 LIMITS = Limits(total_bytes=2_000, files=3)
 
@@ -28,7 +28,7 @@ def auto(files: list[str], **environment: str) -> Choice:
 
 def test_what_is_small_is_read_in_this_process(files: list[str]) -> None:
     assert auto(files[:3]) == Choice(
-        "direct", Place(), "3 files of 1.5 kB, Spark is for more than 2 kB or 3 files"
+        "direct", SparkAddress(), "3 files of 1.5 kB, Spark is for more than 2 kB or 3 files"
     )
 
 
@@ -38,7 +38,7 @@ def test_above_either_limit_it_is_worth_a_job_and_at_it_not(files: list[str]) ->
     Path(files[0]).write_bytes(bytes(1_001))
     assert auto(files[:3]).engine == "spark"
     Path(files[0]).write_bytes(b"")
-    assert auto(files) == Choice("spark", Place(), "4 files are more than 3")
+    assert auto(files) == Choice("spark", SparkAddress(), "4 files are more than 3")
 
 
 def test_the_limits_are_a_gibibyte_and_a_thousand_files(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_the_limits_are_a_gibibyte_and_a_thousand_files(tmp_path: Path) -> None:
     assert chosen("auto", None, None, [str(large)], environment={}).engine == "direct"
     os.truncate(large, (1 << 30) + 1)
     assert chosen("auto", None, None, [str(large)], environment={}) == Choice(
-        "spark", Place(), "1.07 GB are more than 1 GiB"
+        "spark", SparkAddress(), "1.07 GB are more than 1 GiB"
     )
     assert chosen("auto", None, None, ["none"] * 1_000, environment={}).engine == "direct"
     assert chosen("auto", None, None, ["none"] * 1_001, environment={}).engine == "spark"
@@ -56,12 +56,12 @@ def test_the_limits_are_a_gibibyte_and_a_thousand_files(tmp_path: Path) -> None:
 
 def test_a_place_that_is_named_is_used(files: list[str]) -> None:
     by_option = chosen("auto", "local[3]", None, files[:1], LIMITS, {"SPARK_REMOTE": "sc://a"})
-    assert by_option == Choice("spark", Place("local[3]"), "--master names it")
+    assert by_option == Choice("spark", SparkAddress("local[3]"), "--master names it")
     assert auto(files[:1], SPARK_MASTER="spark://a:7077") == Choice(
-        "spark", Place("spark://a:7077"), "SPARK_MASTER names it"
+        "spark", SparkAddress("spark://a:7077"), "SPARK_MASTER names it"
     )
     assert auto(files[:1], SPARK_REMOTE="sc://a") == Choice(
-        "spark", Place(remote="sc://a"), "SPARK_REMOTE names it"
+        "spark", SparkAddress(remote="sc://a"), "SPARK_REMOTE names it"
     )
     assert auto(files[:1], SPARK_REMOTE="").engine == "direct"
 
@@ -69,7 +69,7 @@ def test_a_place_that_is_named_is_used(files: list[str]) -> None:
 def test_who_says_which_engine_has_it(files: list[str]) -> None:
     environment = {"SPARK_MASTER": "spark://a:7077"}
     assert chosen("direct", None, None, files, LIMITS, environment).engine == "direct"
-    assert chosen("spark", None, None, files[:1], LIMITS, {}).place == Place()
+    assert chosen("spark", None, None, files[:1], LIMITS, {}).place == SparkAddress()
     assert chosen("spark", None, None, files[:1], LIMITS, environment).place.master is not None
 
 

@@ -13,8 +13,8 @@ from seqaudit.cli.options.feeds import feeds_of
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from tests.decoders.feeds.builders import mold, rtp
 from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, udp
 
@@ -268,7 +268,7 @@ def test_where_a_capture_is_cut_changes_nothing(kind: str, tmp_path: Path) -> No
         assert to_json(audit([given], cut)) == whole
 
 
-def test_both_engines_give_the_same_bytes(tmp_path: Path, spark_place: Place) -> None:
+def test_both_engines_give_the_same_bytes(tmp_path: Path, spark_place: SparkAddress) -> None:
     for kind in ("mold", "lines", "voice"):
         given = capture_of(kind, tmp_path)
         told = options_of(kind)
@@ -338,7 +338,7 @@ def test_a_sender_without_ip_ids_and_checksums_loses_nothing(
 
 @pytest.mark.parametrize("engine", ["direct", "spark"])
 def test_a_session_that_stops_without_an_end_where_another_begins_is_found(
-    engine: Any, tmp_path: Path, spark_place: Place
+    engine: Any, tmp_path: Path, spark_place: SparkAddress
 ) -> None:
     writer = Writer()
     for number in range(6):

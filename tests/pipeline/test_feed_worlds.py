@@ -10,8 +10,8 @@ from seqaudit.cli.options.feeds import feeds_of
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from tests.pipeline.feed_worlds import NONE, SHAPES, World, differences, draw_world
 
 
@@ -54,7 +54,7 @@ def test_of_a_faultless_world_nothing_is_said(seed: int, tmp_path: Path) -> None
     assert report["findings"] == []
 
 
-def test_spark_says_the_same(spark_place: Place, tmp_path: Path) -> None:
+def test_spark_says_the_same(spark_place: SparkAddress, tmp_path: Path) -> None:
     world = draw_world(3)
     report, capture = reported(world, tmp_path, 3)
     cuts = {str(capture): [5_000, 9_001]}

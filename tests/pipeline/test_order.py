@@ -13,8 +13,8 @@ import pytest
 
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from seqaudit.replay.contract.report_rows import Report
 from tests.degraded.captures import read
 
@@ -172,7 +172,7 @@ def test_a_file_that_ends_later_than_the_next_begins_is_noticed_at_the_border(
 @pytest.mark.parametrize("cuts", [(50,), (49, 50, 51), (30, 50, 70)])
 @pytest.mark.parametrize("engine", ["direct", "spark"])
 def test_records_that_changed_places_across_files_are_put_in_order(
-    fixtures: Path, tmp_path: Path, spark_place: Place, cuts: tuple[int, ...], engine: str
+    fixtures: Path, tmp_path: Path, spark_place: SparkAddress, cuts: tuple[int, ...], engine: str
 ) -> None:
     whole = fixtures / "jgroups" / "n4-loss-1" / "C.pcap"
     head, found = records(whole)

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from seqaudit.cli.main import main
-from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from tests.rules.table import PROOFS, Proof
 
 #: Whose capture is too long for a test of two engines: 131,000 frames show that gaps are forgotten.
@@ -83,7 +83,9 @@ def _written(group: Group, folder: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("number", range(len(groups())))
-def test_both_engines_print_the_same_bytes(number: int, tmp_path: Path, spark_place: Place) -> None:
+def test_both_engines_print_the_same_bytes(
+    number: int, tmp_path: Path, spark_place: SparkAddress
+) -> None:
     group = groups()[number]
     words = ["--separate", "--exit-zero", "--format", "json", *_written(group, tmp_path)]
     run = CliRunner()

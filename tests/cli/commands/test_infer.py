@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from seqaudit.cli.main import main
-from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from tests.decoders.feeds.layouts import moldudp64, rtp
 from tests.decoders.network.builders import ethernet, ipv4, pcap, udp
 
@@ -122,7 +122,7 @@ def test_json_from_a_compressed_stream(mold: Path) -> None:
 
 
 def test_spark_gives_the_same_bytes(
-    mold: Path, fixtures: Path, tmp_path: Path, spark_place: Place
+    mold: Path, fixtures: Path, tmp_path: Path, spark_place: SparkAddress
 ) -> None:
     known = fixtures / "jgroups" / "n4-loss-1" / "C.pcap"
     damaged = tmp_path / "damaged.pcap"

@@ -11,7 +11,7 @@ from rich.console import Console
 from seqaudit.cli.main import main
 from seqaudit.cli.output.plot import SequencePlot, Timeline
 from seqaudit.cli.output.points import Point
-from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from tests.pipeline.test_shipped_feeds import mpeg_ts, written
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
@@ -122,7 +122,7 @@ def test_streams_that_lack_nothing_are_drawn_too() -> None:
 
 
 def test_on_spark_a_gap_of_a_recognised_feed_is_drawn_as_in_this_process(
-    tmp_path: Path, spark_place: Place
+    tmp_path: Path, spark_place: SparkAddress
 ) -> None:
     datagrams = mpeg_ts().datagrams
     path = str(written("mpeg-ts", datagrams[:40] + datagrams[43:], tmp_path / "m.pcap"))

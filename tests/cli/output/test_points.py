@@ -6,8 +6,8 @@ from pathlib import Path
 from seqaudit.cli.output.points import EventsOfStreams, Point
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 #: Runs of hundreds, losses of multicasts and of unicasts, over UDP and TCP.
@@ -36,7 +36,7 @@ def test_pictures_are_the_same_wherever_the_direct_engine_cuts() -> None:
 
 
 def test_pictures_are_the_same_on_spark_which_is_asked_for_no_more_than_is_drawn(
-    spark_place: Place,
+    spark_place: SparkAddress,
 ) -> None:
     path = FIXTURES / CAPTURES[0]
     cuts = {str(path): [2_000, 9_999, 20_001]}

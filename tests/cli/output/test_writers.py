@@ -16,7 +16,7 @@ from seqaudit.cli.output.ci import fingerprints, github, gitlab, lasting
 from seqaudit.cli.output.markdown import markdown
 from seqaudit.cli.output.rows import jsonl, table
 from seqaudit.cli.output.writers import BY_SUFFIX, outputs_of
-from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 LOSSY = (
@@ -84,7 +84,7 @@ def test_a_file_has_what_would_be_printed_for_every_format(capture: Path, tmp_pa
 
 
 def test_both_engines_write_the_same_bytes_in_every_format(
-    tmp_path: Path, spark_place: Place
+    tmp_path: Path, spark_place: SparkAddress
 ) -> None:
     captures = [FIXTURES / name for name in LOSSY]
     for engine in (["direct"], ["spark", "--master", str(spark_place.master)]):

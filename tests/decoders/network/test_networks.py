@@ -6,7 +6,13 @@ from itertools import permutations
 import pytest
 
 from seqaudit.decoders.network import packet_kernels as k
-from seqaudit.decoders.network.networks import BETWEEN_PORTS, FLOWS, NetworkEvidence, Spoken, apart
+from seqaudit.decoders.network.networks import (
+    BETWEEN_PORTS,
+    FLOWS,
+    NetworkEvidence,
+    Spoken,
+    separated,
+)
 
 SECOND = 1_000_000_000
 RED, BLUE, GREEN = (n << k.KEY_NUMBER | k.TUNNEL_VXLAN << k.KEY_KIND for n in (5, 6, 7))
@@ -23,7 +29,7 @@ def found(*said: tuple[int, int, Spoken]) -> list[frozenset[int]]:
     evidence = NetworkEvidence()
     for flow, network, one in said:
         evidence.add(flow, network, one)
-    return apart(evidence)
+    return separated(evidence)
 
 
 ONE = spoken(1, 2, 3, 4)

@@ -13,7 +13,7 @@ from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report import packed_rows as packed
 from seqaudit.pipeline.report import result_store as held
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.report.packed_rows import PackedRows, kept
+from seqaudit.pipeline.report.packed_rows import PackedRows, as_rows
 from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.bench.generate import Shape, feed_yaml, generate
 
@@ -37,7 +37,7 @@ def test_packed_rows_are_the_rows(rows: list[dict[str, Any]], part: slice) -> No
 @pytest.mark.parametrize("count", [0, 1, packed.CHUNK_ROWS - 1, packed.CHUNK_ROWS, 2_345])
 def test_few_rows_are_a_list_and_many_are_packed(count: int) -> None:
     rows = [{"number": number, "text": f"{number:050}"} for number in range(count)]
-    found = kept(rows)
+    found = as_rows(rows)
     assert isinstance(found, PackedRows) == (count >= packed.CHUNK_ROWS)
     assert list(found) == rows
 

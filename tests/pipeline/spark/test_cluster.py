@@ -36,7 +36,7 @@ import sys
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.spark_address import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.progress import Silent
 from seqaudit.pipeline.spark.session import shared

@@ -15,9 +15,9 @@ import pytest
 
 from seqaudit.pipeline import audit as run
 from seqaudit.pipeline.options import Options
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.progress import Silent
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from seqaudit.pipeline.spark import cluster, progress, worker_look
 from seqaudit.pipeline.spark.cluster import Executors, Reply, one_of_each_folder, problem_of
 from seqaudit.pipeline.spark.progress import JobError
@@ -335,10 +335,10 @@ def test_the_plan_follows_the_executors_and_grows_with_them_and_says_so(
     watch = Silent()
     monkeypatch.setattr(watch, "note", notes.append, raising=False)
     capture = CaptureInput(str(fixtures / "jgroups" / "n4-loss-1" / "C.pcap"))
-    options = Options(engine="spark", place=Place(master="spark://h:1"))
+    options = Options(engine="spark", place=SparkAddress(master="spark://h:1"))
     session: Any = None
     seen = iter([Executors(1, 2), Executors(1, 1), Executors(3, 6), None])
-    monkeypatch.setattr(cluster, "ready", lambda *_: Executors(1, 2))
+    monkeypatch.setattr(cluster, "await_executors", lambda *_: Executors(1, 2))
     monkeypatch.setattr(cluster, "there", lambda _: next(seen))
     work = run._Job([capture], options, watch)
     guess = work._as_executors_are(session, run._Guess(work._planning.plan()))

@@ -15,8 +15,8 @@ import pytest
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from seqaudit.pipeline.spark import java, session
 from seqaudit.pipeline.spark.knock import SessionError
 from seqaudit.pipeline.spark.session import Session, in_the_clear, shared
@@ -32,7 +32,7 @@ from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.processes import runs
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.spark import java, session
-from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.spark_address import Place
 from seqaudit.pipeline.spark.session import SessionError, shared
 
 def report(place):
@@ -111,7 +111,7 @@ def test_a_process_has_one_spark_that_was_asked_for_and_its_workers_look_where_i
 
 def test_a_java_that_is_ending_is_waited_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Session, "_spark", lambda self: None)
-    ending = Session(Place())
+    ending = Session(SparkAddress())
     assert ending.ended is None
     with subprocess.Popen(["sh", "-c", "sleep 0.2; exit 3"]) as process:
         log = Path("nothing")
@@ -133,7 +133,7 @@ def answer(port: int) -> bytes:
 
 
 def test_who_does_not_know_the_secret_of_a_local_session_is_not_listened_to(
-    spark_place: Place,
+    spark_place: SparkAddress,
 ) -> None:
     context: Any = shared(spark_place).spark.sparkContext
     (blocks,) = context._jsc.sc().getExecutorMemoryStatus().keys().mkString(" ").split()
@@ -166,7 +166,7 @@ def test_without_its_client_a_remote_spark_is_one_line(monkeypatch: pytest.Monke
     for name in [name for name in sys.modules if name.startswith("pyspark.sql.connect")]:
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(SessionError) as raised:
-        shared(Place(remote="sc://localhost:1"))
+        shared(SparkAddress(remote="sc://localhost:1"))
     text = str(raised.value)
     assert text.startswith("--remote needs Spark Connect's client (")
     assert text.endswith("pip install 'seqaudit[connect]'")
@@ -209,14 +209,14 @@ def test_results_have_no_limit_but_that_of_an_operator(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     made = object.__new__(Session)
-    made.place, made.name = Place(master="spark://h:1"), "seqaudit"
+    made.place, made.name = SparkAddress(master="spark://h:1"), "seqaudit"
     jvm: Any = SimpleNamespace(folder=tmp_path)
     limit = "spark.driver.maxResultSize"
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     assert made._settings(jvm)[limit] == "0"
     (tmp_path / "spark-defaults.conf").write_text(f"{limit} 2g\n")
     assert limit not in made._settings(jvm)
-    made.place = Place(master="spark://h:1", settings=((limit, "3g"),))
+    made.place = SparkAddress(master="spark://h:1", settings=((limit, "3g"),))
     assert made._settings(jvm)[limit] == "3g"
 
 
@@ -241,6 +241,6 @@ def test_spark_submit_knows_the_master_for_what_it_adds(
     monkeypatch.setattr(java, "find_java", lambda: None)
     monkeypatch.setattr(java, "launch", launch)
     with pytest.raises(StartedError):
-        Session(Place(master=master, settings=(("spark.kerberos.keytab", "/k"),)))
+        Session(SparkAddress(master=master, settings=(("spark.kerberos.keytab", "/k"),)))
     assert given.pop("spark.master", None) == told
     assert given == {"spark.kerberos.keytab": "/k"}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SparkAddress:
     """Where the job runs: this machine (both None), a classic master, or a Connect server; and
     what Spark is told there (``--spark-conf``), which goes before settings of ours."""
 
