@@ -1,18 +1,25 @@
 """Captures of ordinary traffic, nothing of which seqaudit replays: what most captures are of.
 
-``python -m tests.bench.others web 300k OUT.pcap`` writes one. Kinds: ``web`` (HTTP-like connections
-from SYN to FIN), ``tls`` (long ones of random bytes), ``middle`` (200 flows caught in the middle,
-the rule in ring buffers), ``short`` (a connection for every few bytes), ``dns`` (UDP questions and
-answers) and ``mixed`` (all of them). Ethernet, IPv4, little-endian pcap with microseconds; the same
-kind and size give the same bytes.
+``python -m tests.bench.others web 300k OUT.pcap`` writes one; without a file it times tshark (six
+fields) and seqaudit on one, ``all 300k`` on one of each kind, and prints a table. Kinds: ``web``
+(HTTP-like connections from SYN to FIN), ``tls`` (long ones of random bytes), ``middle`` (200 flows
+caught in the middle, the rule in ring buffers), ``short`` (a connection for every few bytes),
+``dns`` (UDP questions and answers) and ``mixed`` (all of them). Ethernet, IPv4, little-endian pcap
+with microseconds; the same kind and size give the same bytes.
 """
 
 import argparse
 import random
 import struct
-from collections.abc import Callable, Iterator
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
+
+from tests.bench.__main__ import FIELDS
+from tests.bench.__main__ import count as number_of
+from tests.bench.measure import Run, read_once, run
 
 SYN, ACK, PSH, FIN = 2, 16, 8, 1
 STEP_US: Final = 20
@@ -173,12 +180,58 @@ def _record(chance: random.Random) -> bytes:
     return b"\x17\x03\x03" + size.to_bytes(2, "big") + chance.randbytes(size)
 
 
-if __name__ == "__main__":
-    from tests.bench.__main__ import count as number_of
+#: Of each command; the least counts, as other work on the machine makes some of them slow.
+RUNS: Final = 3
 
+
+def table(kinds: Sequence[str], size: int, folder: Path) -> None:
+    """CPU seconds of whole commands on a capture of each kind, side by side."""
+    print("| kind | frames | tshark | audit | × | info | × | audit, Spark | × | peak MB |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for kind in kinds:
+        capture = folder / f"{kind}.pcap"
+        write(kind, size, capture)
+        fields = [word for name in FIELDS for word in ("-e", name)]
+        tshark = _least(["tshark", "-n", "-r", str(capture), "-T", "fields", *fields], capture)
+        row = [kind, f"{size:,}", f"{tshark.cpu_s:.1f}"]
+        direct = _least(_seqaudit("audit", "direct", capture), capture)
+        for done in (
+            direct,
+            _least(_seqaudit("info", "direct", capture), capture),
+            _least(_seqaudit("audit", "spark", capture), capture),
+        ):
+            row += [f"{done.cpu_s:.2f}", f"{tshark.cpu_s / done.cpu_s:.1f}"]
+        print(f"| {' | '.join(row)} | {direct.largest_bytes / 1e6:,.0f} |", flush=True)
+        capture.unlink()
+
+
+def _seqaudit(command: str, engine: str, capture: Path) -> list[str]:
+    seqaudit = str(Path(sys.executable).parent / "seqaudit")
+    return [seqaudit, command, "--engine", engine, "--format", "json", str(capture)]
+
+
+def _least(command: Sequence[str], capture: Path) -> Run:
+    """Of nothing that is replayed an audit says so, with exit code 2."""
+    runs = []
+    for _ in range(RUNS):
+        read_once(capture)
+        runs.append(run(command, keep=False))
+        if runs[-1].code not in (0, 2):
+            raise SystemExit(f"{' '.join(command)}: exit code {runs[-1].code}")
+    return min(runs, key=lambda one: one.cpu_s)
+
+
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m tests.bench.others", description=__doc__)
-    parser.add_argument("kind", choices=sorted(KINDS))
+    parser.add_argument("kind", choices=["all", *sorted(KINDS)])
     parser.add_argument("count")
-    parser.add_argument("out", type=Path)
+    parser.add_argument("out", type=Path, nargs="?")
     told = parser.parse_args()
-    write(told.kind, number_of(told.count), told.out)
+    if told.out is not None and told.kind == "all":
+        parser.error("a file is of one kind")
+    if told.out is not None:
+        write(told.kind, number_of(told.count), told.out)
+    else:
+        with tempfile.TemporaryDirectory() as name:
+            wanted = sorted(KINDS) if told.kind == "all" else [told.kind]
+            table(wanted, number_of(told.count), Path(name))
