@@ -17,6 +17,9 @@ from seqaudit.replay.sequence.gaps import Mark
 
 _OF_UNKNOWN_SIZE: Final = ("raims-9.12", "raims-14.1-11")
 _RESTARTS: Final = ("raims-9.11", "raims-14.1-11")
+_UNSEEN_BEFORE: Final = Claim(
+    Certainty.LIKELY, why="what came just before it is not all in this capture"
+)
 _LATE_ORIGINAL: Final = Claim(
     Certainty.LIKELY, Rests(ordered=True), why="what came late was not captured before"
 )
@@ -56,13 +59,17 @@ def findings(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterat
         "{bounds:message} of {sender_member} {bounds|was|were} lost; raims counts nothing.",
     )  # fmt: skip
     yield from _false_losses(report, stream, about)
-    yield from _step(
-        report, stream, about, "RA007",
-        [s for s in steps if s.verdict.row in _RESTARTS and s.loss and not s.loss.chained],
-        SHOWN,
-        "The numbering of {sender_member} restarted {times:time}: at most {upper:message} "
-        "{upper|was|were} lost there.",
-    )  # fmt: skip
+    restarts = [(s, s.loss.upper == 0 or report.sure(s.loss)[0] is Certainty.PROVEN) for s in steps
+                if s.verdict.row in _RESTARTS and s.loss and not s.loss.chained]  # fmt: skip
+    for claim, some in (
+        (SHOWN, [s for s, whole in restarts if whole]),
+        (_UNSEEN_BEFORE, [s for s, whole in restarts if not whole]),
+    ):
+        yield from _step(
+            report, stream, about, "RA007", some, claim,
+            "The numbering of {sender_member} restarted {times:time}: at most {upper:message} "
+            "{upper|was|were} lost there.",
+        )  # fmt: skip
     yield from _repeats(report, stream, about)
 
 

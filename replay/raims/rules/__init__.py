@@ -58,7 +58,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "RA007", "numbering-restarted",
         "A stream began anew without a chain number: the publisher had forgotten the subject.",
         "A new frame begins with its first message and has no chain number. Whether anything was "
-        "lost only PGM sqns can tell.",
+        "lost only PGM sqns can tell; proven where they show that the capture has all that came "
+        "just before.",
         "Nothing, if a new start is no harm to the subscribers. A larger pub-window-size lets the "
         "publisher remember more subjects.",
         "raims.md 9, note on row 11"),

@@ -378,6 +378,19 @@ def test_restarted_numbering_proves_nothing_and_a_chain_proves_loss() -> None:
     assert (row["msg_loss"], row["lost_lower"], row["lost_upper"]) == (0, 6, None)
 
 
+@pytest.mark.parametrize(("between", "sure"), [((1, 2), "proven"), ((1, 9), "likely")])
+def test_a_restart_is_proven_where_the_capture_has_what_came_before(
+    between: tuple[int, int], sure: str
+) -> None:
+    """Behind packets that were not captured the daemon may have begun another frame before."""
+    world = World()
+    for sqn, value, at in zip(between, (seqno(1000, 3), seqno(1002, 1)), (0.0, 0.1), strict=True):
+        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(value, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    world.engine.feed(packet("SPM", between[1], 90.0, stream=f"{LINK}|"))
+    assert sureness_of(world.rows())["RA007"] == [sure]
+
+
 def test_a_message_in_pieces_needs_all_of_them_in_order() -> None:
     for offsets, number, delivered in (((300, 600), 7, 1), ((600,), 7, 0), ((300, 600), 8, 0)):
         world = World()
