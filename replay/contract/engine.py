@@ -27,6 +27,7 @@ from seqaudit.replay.contract.results import (
 )
 from seqaudit.replay.contract.rule import Rule
 from seqaudit.replay.contract.settings import Read, Vantage
+from seqaudit.replay.contract.worth import Worth
 from seqaudit.replay.sequence.gaps import Mark
 
 #: A detail of a result, or a row of the report.
@@ -248,8 +249,8 @@ class Comparison(Protocol):
     def note(self, capture: int, stream: str, row: Detail) -> None:
         """The detail of a STREAM row, as its engine gave it."""
 
-    def figures(self, rows: Rows) -> Mapping[tuple[int, str], Detail]:
-        """(capture, stream) to figures that rest on other streams."""
+    def figures(self, rows: Rows, worth: Mapping[int, Worth]) -> Mapping[tuple[int, str], Detail]:
+        """(capture, stream) to figures that rest on others, and on what captures are worth."""
         return {}
 
     def settle(self, streams: Sequence[Detail], tables: Mapping[str, Sequence[Detail]]) -> None:

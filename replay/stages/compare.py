@@ -8,6 +8,7 @@ from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.contract.report_rows import BothEndsFigures, StreamFigures, StreamRow
 from seqaudit.replay.contract.results import D, EndsDetail, GapDetail, ResultKind, ResultRow
 from seqaudit.replay.contract.wall import Wall
+from seqaudit.replay.contract.worth import Worth
 from seqaudit.replay.stages.systems import SYSTEMS
 
 
@@ -40,12 +41,12 @@ class Comparisons:
         if comparison is not None:
             comparison.note(row["capture"], row["stream"] or "", cast(Detail, row["detail"]))
 
-    def figures(self, rows: Rows) -> dict[tuple[int, str], Detail]:
+    def figures(self, rows: Rows, worth: Mapping[int, Worth]) -> dict[tuple[int, str], Detail]:
         """(capture, stream) to figures that rest on other streams; ``rows`` of all systems."""
         found: dict[tuple[int, str], Detail] = {}
         for own, comparison, names in self._each():
             part = self._rows_by_kind(own, names, rows)
-            found.update(self._wall.part(_together(names), comparison.figures, part) or {})
+            found.update(self._wall.part(_together(names), comparison.figures, part, worth) or {})
         return found
 
     def settle(

@@ -1,7 +1,9 @@
 """Who gets the samples of one leg, and who asks for those that are missing (zenoh.md 9.4, 9.5)."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.causes import Why
@@ -11,9 +13,12 @@ from seqaudit.replay.zenoh.keys import UNRESOLVED, Advanced, Parameters, matches
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
 from seqaudit.replay.zenoh.query import Miss, Query
+from seqaudit.replay.zenoh.reasons import EARLY, SEVERAL, SHARED
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source, Sources, placed
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
+#: A member that subscribes gets samples before the group hears of it, recorded with 0.3 ms.
+SOON_NS: Final = 3_000_000
 #: Receiver, key expression, and what the machine knows a source by.
 Identity = tuple[str, str | None, str]
 #: Says why samples of a source did not come back.
@@ -72,6 +77,7 @@ class Audience:
         self.lanes: dict[int, Lanes] = {}
         #: Endpoint and key expression -> open query for historical samples.
         self.histories: dict[tuple[str, str], Query] = {}
+        self._histories_asked: Counter[tuple[str, str]] = Counter()  # of those that live
         self._link = link
         self.declared = declared
         self._sources = sources
@@ -165,6 +171,8 @@ class Audience:
                 retention_ns=self._retention_ns,
             )
             before = [one.until for known, one in self.ended if known == identity]
+            if history is not None and history.shared:
+                found.untold = SEVERAL
             if before:
                 found.life, found.since = len(before) + 1, max(before)
         return found
@@ -186,11 +194,19 @@ class Audience:
         were captured. A client asks its peer whatever that has declared (zenoh.md 9.3)."""
         return not self.document and self._link.told_all(source.sender, source.receiver)
 
-    def subscribes_now(self, subject: str) -> None:
-        """A member of the group subscribes: what came before was for nobody that is known."""
-        for (_, receiver, _), source in self._sources.all.items():
-            if source.key is not None and matches(subject, source.key):
-                self.subscribers.pop((receiver, None, self.machine(source)), None)
+    def subscribes_now(self, member: str, subject: str, mark: Mark) -> None:
+        """A member of the group subscribes: what came before was for nobody that is known.
+
+        It listens before the group hears of it.
+        """
+        for (sender, receiver, _), source in self._sources.all.items():
+            if source.key is None or not matches(subject, source.key):
+                continue
+            self.subscribers.pop((receiver, None, self.machine(source)), None)
+            soon = source.last is not None and mark.at_ns - source.last.at_ns < SOON_NS
+            known = (receiver, subject, self.machine(source)) in self.subscribers
+            if soon and not known and sender != member:
+                self._subscriber(source, subject).untold = EARLY
 
     def unsubscribes(self, endpoint: str, subject: str, mark: Mark) -> None:
         """The last subscriber of a node at a key expression is gone; a later one begins anew.
@@ -198,6 +214,7 @@ class Audience:
         So may be one of whose declaration nothing is known.
         """
         self._shown.get(endpoint, set()).discard(subject)
+        del self._histories_asked[endpoint, subject]
         self._end(lambda one: one[0] == endpoint and one[1] in (subject, None), mark)
 
     def asks_history(self, subject: str, query: Query) -> None:
@@ -207,15 +224,19 @@ class Audience:
         be handed on: nothing tells who was handed what.
         """
         self.histories[query.requester, subject] = query
+        self._histories_asked[query.requester, subject] += 1
+        query.shared = self._histories_asked[query.requester, subject] > 1
         for (endpoint, own, _), one in self.subscribers.items():
             if endpoint == query.requester and own in (None, subject):
-                one.shared |= one.first_at is not None
+                if one.first_at is not None:
+                    one.untold = SHARED
                 if not one.last:
                     one.history_asked, one.history = True, one.last is None
 
     def node_gone(self, endpoint: str, mark: Mark) -> None:
         """Another node is at this endpoint now: the subscribers of the one before are gone."""
         self._shown.pop(endpoint, None)
+        self._histories_asked.clear()
         self._end(lambda one: one[0] == endpoint, mark)
 
     def _end(self, which: Callable[[Identity], bool], mark: Mark) -> None:

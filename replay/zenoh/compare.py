@@ -10,6 +10,7 @@ from seqaudit.replay.contract.both_ends import BothEnds, two_ends
 from seqaudit.replay.contract.engine import Compared, Detail, Opening, Replayed, Rows
 from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.contract.results import QUERY, GapDetail
+from seqaudit.replay.contract.worth import Worth
 
 if TYPE_CHECKING:
     from seqaudit.replay.zenoh.both_ends_findings import ZenohEnds
@@ -41,19 +42,19 @@ class ZenohComparison(BothEnds):
         if row.get("kind") in legs.COMPARED:
             self._seen.append((capture, stream, row))
 
-    def figures(self, rows: Rows) -> Mapping[tuple[int, str], Detail]:
+    def figures(self, rows: Rows, worth: Mapping[int, Worth]) -> Mapping[tuple[int, str], Detail]:
         if not self._seen:
             return {}
         from seqaudit.replay.zenoh import far_end, legs
 
         found = legs.across_sessions(self._seen)
-        far = far_end.FarEnds(self._seen, lambda: rows(QUERY))
+        far = far_end.FarEnds(self._seen, lambda: rows(QUERY), far_end.doubted(worth))
         self._shown = far.shown
         for capture, stream, row in self._seen:
             place = capture, stream
-            if place in far.shown:
-                own = found.get(place, {})
-                found[place] = own | far.figures(capture, row | own)
+            restated = row | found.get(place, {})
+            if restated.get("misses") and (place in far.shown or capture in far.doubted):
+                found[place] = found.get(place, {}) | far.figures(capture, restated)
         return found
 
     def restated(self, finding: PlacedFinding) -> PlacedFinding:

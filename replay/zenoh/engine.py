@@ -47,6 +47,7 @@ from seqaudit.replay.zenoh.moments import Moments
 from seqaudit.replay.zenoh.parameters import PARAMETERS
 from seqaudit.replay.zenoh.queries import Queries
 from seqaudit.replay.zenoh.query import Miss
+from seqaudit.replay.zenoh.reasons import LAPSED, UNJOINED
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, ROS, Jump, Source, Sources, Unnumbered
 from seqaudit.replay.zenoh.subscriber import Subscriber
 from seqaudit.replay.zenoh.timers import SETTLED_NS, Timers
@@ -273,7 +274,8 @@ class ZenohEngine:
         }
         for source in self.sources.all.values():
             came = source.last is not None and source.last > since
-            source.lapsed |= came or (source.receiver, self.audience.machine(source)) in waiting
+            if came or (source.receiver, self.audience.machine(source)) in waiting:
+                source.untold = LAPSED
 
     # -- fragments -----------------------------------------------------------------------------
 
@@ -381,6 +383,8 @@ class ZenohEngine:
                 source.refused.setdefault(sn, event.first_mark())
             self.document.publish(source, first, stop)
             return
+        if self.link.unjoined(source.sender):
+            source.untold = UNJOINED
         arrival = event.arrival()
         arrival = Arrival(arrival.first, arrival.last, False, arrival.fresh_id, None)
         for subscriber in self.audience.of(source):
@@ -546,7 +550,7 @@ class ZenohEngine:
             self.audience.changed()
             subject = declared.subscriber(detail, sender, receiver, event.frame)
             if subject is not None and self.link.multicast and self.link.listens_here(sender):
-                self.audience.subscribes_now(subject)
+                self.audience.subscribes_now(sender, subject, event.first_mark())
         elif what == "u_queryable":
             declared.queryable_gone(detail, sender, receiver)
         elif what == "u_subscriber":

@@ -8,9 +8,10 @@ lacks was lost on the way back; what a whole answer there lacks the cache no lon
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from seqaudit.replay.contract.finding import PlacedFinding
+from seqaudit.replay.contract.finding import Certainty, PlacedFinding, Rests
 from seqaudit.replay.contract.report_rows import QueryFigures
 from seqaudit.replay.contract.results import GapDetail, ResultRow, Row
+from seqaudit.replay.contract.worth import BEGINNING, END, Worth
 from seqaudit.replay.sequence.ranges import RangeSet, half_open, inclusive
 from seqaudit.replay.zenoh.causes import (
     Cause,
@@ -45,6 +46,16 @@ _SHOWN: Final = {
 }
 
 
+def doubted(worth: Mapping[int, Worth]) -> frozenset[int]:
+    """Captures whose frames prove no cause: of an answer something may be missing, or changed."""
+    whole = Rests((BEGINNING, END), ordered=True)
+    return frozenset(
+        capture
+        for capture, one in worth.items()
+        if one.capped(Certainty.PROVEN, whole, None).certainty is not Certainty.PROVEN
+    )
+
+
 class _Key(NamedTuple):
     """A query on the wire."""
 
@@ -60,6 +71,7 @@ class FarEnds:
     Args:
         streams: (capture, stream, detail) of STREAM rows.
         queries: reads the QUERY rows.
+        doubted: captures that prove no cause.
 
     Attributes:
         shown: (capture, stream) to what the far end shows of its misses.
@@ -69,7 +81,9 @@ class FarEnds:
         self,
         streams: Iterable[tuple[int, str, Row]],
         queries: Callable[[], Iterator[ResultRow[QueryFigures]]],
+        doubted: frozenset[int] = frozenset(),
     ) -> None:
+        self.doubted = doubted
         self._senders: dict[tuple[str, str], list[tuple[int, Row]]] = {}
         self._asked: dict[_Key, list[QueryFigures]] = {}
         wanting: list[tuple[int, str, Row]] = []
@@ -100,22 +114,35 @@ class FarEnds:
 
     def _of(self, capture: int, row: Row, miss: MissRow) -> list[Why]:
         return furthest(
-            part
+            part._replace(shown_by=None) if self.doubted & {capture, there} else part
             for there, sender in self._senders_of(capture, row)
             for part in _of_miss(miss, row, sender, (capture, there), self._asked)
         )
 
     def figures(self, capture: int, row: Row) -> Row:
         """The figures of a stream that name causes, with what the far end shows."""
-        found: Row = {
-            "misses": [_restated(miss, self._of(capture, row, miss)) for miss in row["misses"]]
-        }
+        found: Row = {"misses": [self._restated(capture, row, miss) for miss in row["misses"]]}
         if row.get("subscribers"):
             found["subscribers"] = [
-                one | {"misses": [_restated(m, self._of(capture, row, m)) for m in one["misses"]]}
+                one | {"misses": [self._restated(capture, row, miss) for miss in one["misses"]]}
                 for one in row["subscribers"]
             ]
         return found
+
+    def _restated(self, capture: int, row: Row, miss: MissRow) -> MissRow:
+        told = self._of(capture, row, miss)
+        if not told and capture not in self.doubted:
+            return miss
+        left = [
+            CauseRow(
+                seqnos=one["seqnos"],
+                cause=one["cause"],
+                shown_by=None if capture in self.doubted else one["shown_by"],
+            )
+            for one in _left(miss["causes"], told)
+        ]
+        causes = [*left, *cause_rows(told)]
+        return {**miss, "causes": causes, "cause": in_words(causes)}
 
 
 def _of_miss(
@@ -184,13 +211,6 @@ def _never_came(own: QueryFigures, sender: Row) -> bool:
         return False
     live, newest = sender["live"], own["newest_seqno"]
     return bool(live and newest is not None and live[0][0] <= newest < live[-1][1])
-
-
-def _restated(miss: MissRow, told: list[Why]) -> MissRow:
-    if not told:
-        return miss
-    causes = [*_left(miss["causes"], told), *cause_rows(told)]
-    return {**miss, "causes": causes, "cause": in_words(causes)}
 
 
 def _left(rows: Iterable[CauseRow], told: Iterable[Why]) -> Iterator[CauseRow]:

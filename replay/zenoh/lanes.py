@@ -104,6 +104,10 @@ class Lanes:
             self.all.append(Lane.like(self.one, self.one.queries))
         free = [lane for lane in self.living if not any(_same(q, query) for q in lane.queries)]
         agreeing = [lane for lane in free if lane.last is not None and query.first == lane.last + 1]
+        if free and not agreeing and all(_above(query, lane) for lane in free):
+            self.several = self._blurred = True
+            self.all.clear()
+            return
         lane = next(iter(agreeing or free), None)
         if lane is None:
             if len(self.all) >= MAX_LANES or not self.living:
@@ -128,6 +132,11 @@ class Lanes:
     def advance(self, at_ns: int) -> None:
         for lane in self.living:
             lane.advance(at_ns)
+
+
+def _above(query: Query, lane: Lane) -> bool:
+    """It cannot be this one's, which lacks what lies below: or that was handed on unseen."""
+    return lane.last is not None and query.first is not None and query.first > lane.last + 1
 
 
 def _same(one: Query, other: Query) -> bool:

@@ -22,6 +22,7 @@ from typing import Final
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.sequence.ranges import Range, RangeSet, half_open, inclusive, total
+from seqaudit.replay.zenoh.reasons import CLOSED, FIGURES
 from seqaudit.replay.zenoh.report_rows import CauseRow, MissRow
 
 SYSTEM: Final = "zenoh"
@@ -144,10 +145,20 @@ def across_sessions(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, 
         (capture, stream) of later rows to their ``misses`` and figures of what was lost.
     """
     turns: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}
+    places: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}
     for capture, stream, row in streams:
         if row.get("kind") == "samples" and row["delivered"] and row["receiver"] is not None:
             turns.setdefault((capture, row["source"], row["receiver"]), []).append((stream, row))
-    changed: dict[tuple[int, str], Row] = {}
+            address = capture, row["source"], row["receiver_endpoint"]
+            places.setdefault(address, []).append((stream, row))
+    changed: dict[tuple[int, str], Row] = {
+        (capture, stream): dict.fromkeys(FIGURES)
+        | {"unknown": near["unknown"] | dict.fromkeys(FIGURES, CLOSED)}
+        for (capture, *_), rows in places.items()
+        for stream, near in rows
+        if any(_closed_unheard(near, far) for _, far in rows)
+    }
+    closed = frozenset(changed)
     for (capture, *_), rows in turns.items():
         rows.sort(key=lambda row: (row[1]["first_ns"], row[1]["subscriber"] or ""))
         for place, (stream, row) in enumerate(rows):
@@ -155,9 +166,12 @@ def across_sessions(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, 
             for name, near in rows[:place]:
                 if near["first_ns"] < row["first_ns"] and _same_subscriber(near, row):
                     before.append((name, near))
-                    if near["subscriber_gone"]:  # whoever has subscribed since is another
+                    # Whoever has subscribed since is another.
+                    if near["subscriber_gone"] or (capture, name) in closed:
                         before.clear()
-            if all(near["last_ns"] >= row["first_ns"] for _, near in before):
+            if (capture, stream) in closed or all(
+                near["last_ns"] >= row["first_ns"] for _, near in before
+            ):
                 continue
             had: list[int] = []
             for name, near in before:
@@ -170,6 +184,20 @@ def across_sessions(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, 
             if figures := _missed_between(max(had), row) or _taken_for_repeats(max(had), row):
                 changed[capture, stream] = figures
     return changed
+
+
+def _closed_unheard(near: Row, far: Row) -> bool:
+    """Recorded: a listener over UDP closes without a word, its host answers with ICMP only; the
+    publisher goes on with a session at the same address, and its sns go on."""
+    silent_ns, last_ns, first_ns = near["receiver_silent_ns"], near["last_ns"], far["first_ns"]
+    if (
+        near["transport"] != "udp"
+        or near["leg"] == far["leg"]
+        or not (near["live"] and far["live"])
+    ):
+        return False
+    in_turn = silent_ns is not None and silent_ns <= last_ns < first_ns
+    return in_turn and bool(near["live"][-1][1] < far["live"][0][0])
 
 
 def _not_asked_for_later(near: Row, far: Row) -> Row:

@@ -69,6 +69,9 @@ class Link:
         self._named: dict[str, set[str]] = {}  # endpoint -> zids that may be its node's
         self._step = -1  # of the last handshake
         self._since = EVER  # when this session began; the first one's beginning is the capture's
+        self._joined: set[str] | None = (
+            None  # since the member that listens here joined; null: never
+        )
         self._cookies: set[str] = set()  # of InitAcks, each of which has its own (zenoh.md 3.1)
 
     def begins(self, word: str, event: Event, cookie: str | None) -> bool:
@@ -116,12 +119,20 @@ class Link:
     def joined(self, event: Event, detail: Detail) -> None:
         """A Join; the first of a member counts (8.6)."""
         assert event.source is not None
+        if self._joined is None and self._is_here(event.source):
+            self._joined = set()
+        if self._joined is not None and len(self._joined) < MAX_COUNTERS:
+            self._joined.add(event.source)
         end = self._end(event.source)
         if end.zid is None:
             self.session_starts += 1
             end.zid, end.whatami = detail["zid"], detail["whatami"]
             self._patch = detail["patch"]
             self._join(event, detail)
+
+    def unjoined(self, sender: str) -> bool:
+        """Whether the member of the group that listens here need not know a sender (8.6)."""
+        return self._joined is not None and sender not in self._joined
 
     def close(self, event: Event) -> None:
         """A Close."""
@@ -269,8 +280,12 @@ class Link:
 
     def listens_here(self, endpoint: str) -> bool:
         """Whether what a member of the group receives is what was captured."""
+        return self._is_here(endpoint) or self.vantage.kind != MEMBER or not self.vantage.address
+
+    def _is_here(self, endpoint: str) -> bool:
+        """Whether a member at this endpoint captured this."""
         here = self.vantage.address if self.vantage.kind == MEMBER else None
-        return here is None or address(endpoint) == here
+        return here is not None and address(endpoint) == here
 
 
 def first_hop(event: Event) -> int | None:

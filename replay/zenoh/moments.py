@@ -87,6 +87,11 @@ class Moments:
         if len(self._silent_ns) < MAX_ENDS:
             self._silent_ns[endpoint] = lease_ms * KEEP_ALIVE_NS
 
+    def spoke_ns(self, endpoint: str) -> int | None:
+        """When an end spoke last; null: it never did."""
+        mark = self._said.get(endpoint)
+        return None if mark is None else mark.at_ns
+
     def cut_off(self, event: Event) -> None:
         """What a frame said behind its beginning is cut off, or cannot be read."""
         assert event.source is not None

@@ -20,7 +20,8 @@ from seqaudit.replay.zenoh.keys import (
 )
 from seqaudit.replay.zenoh.link import Link, first_hop
 from seqaudit.replay.zenoh.moments import Moments
-from seqaudit.replay.zenoh.query import Query, Sort
+from seqaudit.replay.zenoh.query import FOR_MISSING, Query, Sort
+from seqaudit.replay.zenoh.reasons import SHARED
 from seqaudit.replay.zenoh.sources import Source, placed
 from seqaudit.replay.zenoh.subscriber import Subscriber
 from seqaudit.replay.zenoh.timers import SETTLED_NS, Identity, OpenQueries, Timers
@@ -214,7 +215,8 @@ class Queries:
             mine = subscriber.source == self._audience.machine(source)
             if mine and not subscriber.gone:
                 new = subscriber.last is None or sn > subscriber.last
-                subscriber.shared |= new and query.shared and query.sort is Sort.LATE
+                if new and query.shared and query.sort not in FOR_MISSING:
+                    subscriber.untold = SHARED
                 subscriber.sample(sn, sn + 1, arrival, query)
                 self._audience.lanes_of(subscriber).sample(sn, sn + 1, arrival, query)
 

@@ -129,6 +129,9 @@ class SamplesStreamRow(LegStreamRow):
     cache_depth_seen: Annotated[int | None, "null: no reply shows it"]
     subscriber_recovers: Annotated[bool | None, "it asks for what it missed; null: nothing shows"]
     subscriber_gone: Annotated[bool, "it was undeclared, or its node closed the session"]
+    receiver_silent_ns: Annotated[
+        int | None, "its receiver spoke last then, of a session that no Close ended; null: one did"
+    ]
     held_max: Annotated[int | None, "most samples held back at a time; " + Unseen]
     queries_max: Annotated[int | None, "most open at a time; null: nobody is known to receive"]
     delivered: Delivered

@@ -68,7 +68,7 @@ class Source:
     mixed: bool = False  # its samples use several counters
     session: int = 0  # in which its highest live sample came
     again: bool = False  # in a later session its numbers are lower: it began again under its id
-    lapsed: bool = False  # it sent more when its receiver had dropped the session
+    untold: str | None = None  # why frames do not tell what any subscriber was handed of it
     jumps: list[Jump] = field(default_factory=list)
     depth: int | None = None  # of its cache, at least, as replies show; null: no reply
     fragmented: int = 0

@@ -22,6 +22,7 @@ from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.query import Query
+from seqaudit.replay.zenoh.reasons import FIGURES
 from seqaudit.replay.zenoh.report_rows import (
     ControlRow,
     MissRow,
@@ -33,7 +34,6 @@ from seqaudit.replay.zenoh.reporting import SYSTEM, ZenohReporter, ZenohSubject
 from seqaudit.replay.zenoh.sources import ROS, Source, Unnumbered
 from seqaudit.replay.zenoh.story import HOP_PLACES, lost_where, query_end
 from seqaudit.replay.zenoh.subscriber import Subscriber
-from seqaudit.replay.zenoh.untold import FIGURES
 from seqaudit.replay.zenoh.untold import why as why_untold
 
 MAX_WAITS: Final = 100
@@ -111,14 +111,7 @@ def _that_passed(
     report: ZenohReporter, source: Source, subscriber: Subscriber | None, mine: list[Query]
 ) -> SamplesStreamRow:
     """What frames show of a source, whoever they are for, and what kind its ends are; the rest is
-    null.
-
-    ``publisher``: "classic" numbers nothing, "advanced" does, "ros" in attachments. ``cache``:
-    "answered", "declared" or "none"; null: the session was under way before the capture.
-    ``subscriber_recovers``: it asked, or declared that it does; false: it let gaps pass and
-    never asked; null: nothing shows. ``held_max``, ``queries_max``: most samples that it held
-    back, and most queries that it had open, at a time.
-    """
+    null."""
     engine, one = report.engine, subscriber
     role = engine.link.role(source.sender, source.receiver)
     everything = source.live | source.replied
@@ -131,6 +124,9 @@ def _that_passed(
         "cache": _cache_seen(engine, source),
         "subscriber_recovers": None if one is None else one.recovery_shown(),
         "subscriber_gone": one is not None and one.gone,
+        "receiver_silent_ns": None
+        if engine.link.closed
+        else engine.moments.spoke_ns(source.receiver),
         "held_max": None if one is None else max((w.count for w in one.waits), default=0),
         "queries_max": None if one is None else one.queries_max,
         "leg": engine.conversation,

@@ -20,6 +20,7 @@ from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
+from seqaudit.replay.zenoh import reasons
 from seqaudit.replay.zenoh.asking import Asking
 from seqaudit.replay.zenoh.at_once import MANY_GAPS, AtOnce
 from seqaudit.replay.zenoh.causes import Cause, Why
@@ -136,9 +137,7 @@ class Subscriber:
         self._grace_ns = grace_ns
         self._delivered_at: Mark | None = None
         self._filling: Query | None = None
-        self.reads_late = False  # it asked for what it should have passed over
-        self.cut_short = False  # it ended behind a gap, and may have gone on or been about to ask
-        self.shared = False  # a reply that may be another subscriber's brought it something
+        self.untold: str | None = None  # why frames do not tell what it was handed
 
     @property
     def asks_from(self) -> int | None:
@@ -275,7 +274,7 @@ class Subscriber:
         self.until = mark.frame
         if self.waiting is not None and mark.at_ns - self.waiting.at_ns <= self._grace_ns:
             self.waiting = None
-            self.cut_short = bool(self.pending)
+            self.untold = reasons.CUT_SHORT if self.pending else self.untold
             if self.tracker is not None:
                 self.tracker.close(2**63, Outcome.GONE, mark)
         self.finish()
@@ -479,7 +478,8 @@ class Subscriber:
         """The query says what this subscriber's last sn was, known here or not (S12)."""
         if self.last is None or first == self.last + 1:
             return
-        self.reads_late |= bool(self._unasked.within(first, first + 1))
+        if self._unasked.within(first, first + 1):
+            self.untold = reasons.READS_LATE
         if first > self.last + 1:  # it has more than was captured
             if self.tracker is not None:
                 self.tracker.reveal(first, mark, BY_QUERY)

@@ -141,6 +141,20 @@ def test_a_reply_that_left_one_end_is_the_cause_of_what_is_missing_at_the_other(
     assert [shown_by for _, _, shown_by in causes(hole)] == [None]
 
 
+@pytest.mark.parametrize("name", ["pub", "sub"])
+def test_a_capture_in_doubt_as_a_whole_shows_no_cause(
+    fixtures: Path, tmp_path: Path, name: str
+) -> None:
+    folder = fixtures / "zenoh" / "reply-lost-1"
+    head, found = records(folder / f"{name}.pcap")
+    paths = {end: folder / f"{end}.pcap" for end in AT} | {name: tmp_path / f"{name}.pcap"}
+    written(paths[name], head, [one for record in found for one in (record, record)])
+    captures = [CaptureInput(str(paths[end]), at=at) for end, at in AT.items()]
+    report = audit(captures, Options(engine="direct"))
+    assert "CP017" in {finding["rule"] for finding in report["findings"]}
+    assert {shown_by for *_, shown_by in causes(report)} == {None}
+
+
 def test_a_query_that_one_end_asks_and_the_other_does_not_have_was_lost(
     fixtures: Path, tmp_path: Path
 ) -> None:

@@ -34,7 +34,7 @@ def findings(
     """What a subscriber missed and got back, or had without its being here."""
     role = report.engine.link.role(source.sender, source.receiver)
     at_receiver = role == "receiver" and report.engine.world is None
-    certain = at_receiver and not (source.again or source.lapsed)
+    certain = at_receiver and not source.again and source.untold is None
     mine = report.queries_of(source, subscriber)
     gaps = sorted(subscriber.gaps, key=lambda gap: gap.first)
     shown_by_requests = RangeSet()

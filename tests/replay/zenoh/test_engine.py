@@ -23,6 +23,7 @@ from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.findings import results
 from seqaudit.replay.zenoh.hops import initial_sn
 from seqaudit.replay.zenoh.query import Sort
+from seqaudit.replay.zenoh.reasons import EARLY, SEVERAL, UNJOINED
 from tests.decoders.zenoh import builders as z
 
 ZID = zid_text(z.ZID)
@@ -132,7 +133,7 @@ class Group:
         self.payloads: list[bytes] = []
         self.back: list[int] = []
         self.sns = [10, 500]
-        self.raw(0, z.join(10, 20)).raw(1, z.join(500, 20, SUBSCRIBER_ZID))
+        self.raw(1, z.join(500, 20, SUBSCRIBER_ZID)).raw(0, z.join(10, 20))
 
     def raw(self, member: int, payload: bytes) -> "Group":
         if member:
@@ -634,8 +635,39 @@ def test_in_a_group_all_declarations_have_the_same_id() -> None:
 
 
 def test_in_a_group_samples_are_sent_before_anybody_subscribes() -> None:
-    group = Group().put(0, 1, 2).subscribe("demo/sensor").put(3, 4)
+    group = Group().put(0, 1, 2)
+    for _ in range(3_000):
+        group.raw(1, z.join(500, 20, SUBSCRIBER_ZID))
+    group.subscribe("demo/sensor").put(3, 4)
     assert told(group.streams()) == [("demo/sensor", [[3, 4]])]
+
+
+def test_in_a_group_a_subscriber_was_there_before_the_group_hears_of_it() -> None:
+    """Recorded: it was handed the sample that had come 0.3 ms before."""
+    (row,) = Group().put(0, 1, 2).subscribe("demo/sensor").put(3, 4).streams()
+    assert (row["subscriber"], row["delivered"]) == ("demo/sensor", None)
+    assert row["unknown"]["delivered"] == EARLY
+
+
+def test_in_a_group_a_member_takes_frames_of_those_whose_join_it_has_seen() -> None:
+    """Recorded: a Join that came before it had joined itself, and the next one lost (8.6)."""
+    group = Group().raw(1, z.join(500, 20, SUBSCRIBER_ZID)).subscribe("demo/sensor").put(0, 1)
+    assert told(group.streams()) == [("demo/sensor", [[0, 1]])]
+    group = Group()
+    group.payloads.reverse()
+    group.back[:] = [1]
+    (row,) = group.subscribe("demo/sensor").put(0, 1).raw(0, z.join(13, 20)).put(2).streams()
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, UNJOINED)
+
+
+def test_of_two_histories_nothing_says_whose_samples_wait() -> None:
+    """Recorded: the final of one was lost, the other subscriber was handed everything."""
+    session = Session().ask(1, "_max=3;_anyke", "/@adv/**").publisher(z.final(1))
+    row = stream(session.ask(2, "_anyke", "/@adv/**").put(0, 1).played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, SEVERAL)
+    both = Session().ask(1, "_max=3;_anyke", "/@adv/**").ask(2, "_anyke", "/@adv/**")
+    row = stream(both.publisher(z.final(1)).publisher(z.final(2)).put(0, 1).played()[1])
+    assert row["delivered"] == [[0, 1]]
 
 
 def test_in_a_group_who_subscribes_to_something_else_gets_nothing() -> None:

@@ -19,6 +19,7 @@ def row(live: list[list[int]], role: str, **more: Any) -> dict[str, Any]:
         "receiver_endpoint": SUBSCRIBER, "first_ns": SECOND, "last_ns": 2 * SECOND,
         "last_frame": 77, "last_seqno": live[-1][1] if live else None, "heartbeat_highest": None,
         "replied": [], "unrecovered_seqnos": [], "subscriber_gone": False,
+        "receiver_silent_ns": None,
         "first_seqno": live[0][0] if live else None, "leg": LEG,
     } | more  # fmt: skip
 
@@ -143,6 +144,21 @@ def test_a_subscriber_outlives_the_sessions_of_its_node() -> None:
     third = session([[30, 31]], 30, unrecovered_seqnos=[[21, 24]])  # it asked for these itself
     first, second = session([[0, 7]], 1), session([[8, 20]], 15)
     assert missed(first, second, third) == [[], [], [(5, [[25, 29]])]]
+
+
+@pytest.mark.parametrize(
+    ("silent", "live", "told"), [(1, [[13, 20]], None), (3, [[13, 20]], [[0, 7]]),
+                                 (1, [[0, 20]], [[0, 7]])],
+)  # fmt: skip
+def test_a_listener_over_udp_that_closes_says_nothing(
+    silent: int, live: list[list[int]], told: Any
+) -> None:
+    """Recorded: its host answers with ICMP, and the publisher opens the next session at once."""
+    first = session([[0, 7]], 1, receiver_silent_ns=silent * SECOND, unknown={})
+    second = session(live, 3, leg="another")
+    near, far = across(first, second)
+    assert near["delivered"] == told
+    assert far["misses"] == [] if told is None else near["unknown"] == {}
 
 
 def test_another_subscriber_of_the_node_misses_nothing_between_sessions() -> None:

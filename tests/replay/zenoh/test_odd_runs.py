@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from seqaudit.replay.contract.results import FINDING, STREAM
-from seqaudit.replay.zenoh.untold import READS_LATE, SEVERAL
+from seqaudit.replay.zenoh.reasons import READS_LATE, SEVERAL
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, Session
 from tests.replay.zenoh.test_odd_worlds import AT_PUBLISHER

@@ -13,8 +13,8 @@ from seqaudit.decoders.zenoh.messages import zid_text
 from seqaudit.replay.zenoh.cache import Cached, PublicationCache
 from seqaudit.replay.zenoh.keys import parameters
 from seqaudit.replay.zenoh.lanes import BESIDE_NS
-from seqaudit.replay.zenoh.untold import LATE as LATE_UNTOLD
-from seqaudit.replay.zenoh.untold import SEVERAL
+from seqaudit.replay.zenoh.reasons import LATE as LATE_UNTOLD
+from seqaudit.replay.zenoh.reasons import SEVERAL
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import SUFFIX, TOKEN, ZID, Session
 

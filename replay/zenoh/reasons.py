@@ -1,0 +1,45 @@
+"""Why frames do not tell what a subscriber was handed, in words."""
+
+from typing import Final
+
+#: What is null then.
+FIGURES: Final = (
+    "delivered", "misses", "recovered", "unrecovered", "lost", "lost_seqnos", "unrecovered_seqnos",
+    "subscribers",
+)  # fmt: skip
+LATE: Final = (
+    "samples came late, and nothing shows whether their subscriber has recovery: it is handed "
+    "them, or they come in vain"
+)
+SEVERAL: Final = (
+    "queries of this node at one key expression may be of several subscribers, and do not tell "
+    "whose each is; they need not have the same samples"
+)
+READS_LATE: Final = (
+    "it asked for what it should have given up long before: it reads what came later than it came"
+)
+CUT_SHORT: Final = (
+    "it ended soon behind a gap: nothing shows whether it had gone on or was about to ask"
+)
+SHARED: Final = (
+    "a reply to a query that several subscribers of this node may have sent, or that one sent when "
+    "samples had come"
+)
+LAPSED: Final = (
+    "samples came when an end had been silent for longer than its lease and no sign of the session "
+    "followed: the other end drops it then, and hands nobody what comes"
+)
+
+
+UNJOINED: Final = (
+    "the Join of their sender was not captured since that of the member that listens here: nothing "
+    "shows whether this knows it and takes its frames"
+)
+EARLY: Final = (
+    "samples came just before it was declared to the group: nothing shows whether it was there"
+)
+
+CLOSED: Final = (
+    "its receiver said nothing more, and another session began at the same address before any "
+    "Close: nothing shows when its socket was closed, and what came behind that reached nobody"
+)
