@@ -36,7 +36,7 @@ import sys
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.shared.spark_address import Place
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.progress import Silent
 from seqaudit.pipeline.spark.session import shared
@@ -48,7 +48,7 @@ settings = {
     "spark.executor.memory": "512m",
     "spark.hadoop.a": "x y=z:\\\\ #",
 }
-place = Place(master=master, settings=tuple(settings.items()))
+place = SparkAddress(master=master, settings=tuple(settings.items()))
 begun = []
 watch = Silent()
 watch.begin = lambda what, total, bytes_read=False: begun.append(what)

@@ -32,7 +32,7 @@ from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.processes import runs
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.spark import java, session
-from seqaudit.pipeline.shared.spark_address import Place
+from seqaudit.pipeline.shared.spark_address import SparkAddress
 from seqaudit.pipeline.spark.session import SessionError, shared
 
 def report(place):
@@ -43,7 +43,7 @@ def master():
     return SparkContext._active_spark_context.master
 
 expected = Path(sys.argv[2]).read_text()
-one, two = Place(master="local[1]"), Place(master="local[2]")
+one, two = SparkAddress(master="local[1]"), SparkAddress(master="local[2]")
 
 with ThreadPoolExecutor(3) as threads:  # the session of a place is started once
     assert list(threads.map(report, [one] * 3)) == [expected] * 3
@@ -56,15 +56,15 @@ assert not runs(first)
 
 theirs = shared(two)  # from here on it is somebody else's
 session._SHARED.clear()
-assert report(Place()) == expected
-assert shared(Place()).jvm is None
+assert report(SparkAddress()) == expected
+assert shared(SparkAddress()).jvm is None
 try:
     report(one)
 except SessionError as problem:
     print(problem)
 assert report(two) == expected
 session.discard(two)
-session.discard(Place())
+session.discard(SparkAddress())
 assert theirs.spark.range(3).count() == 3
 """
 
