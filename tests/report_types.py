@@ -11,7 +11,8 @@ from functools import cache
 from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin
 
 from seqaudit.pipeline.report.schema import stream_types
-from seqaudit.replay.contract.report_rows import Report, StreamPlace, StreamRow
+from seqaudit.replay.contract.report_rows import Report, StreamPlace, StreamRow, TablePlace, Tables
+from seqaudit.replay.stages.systems import SYSTEMS
 
 Check = Callable[[Any, str], Iterator[str]]
 
@@ -35,6 +36,8 @@ def _check(hint: Any) -> Check:
     if origin in (list, Sequence):
         item = _check(get_args(hint)[0])
         return lambda value, path: _items(item, value, path)
+    if hint is Tables:
+        return _tables
     if origin is dict:
         item = _check(get_args(hint)[1])
         return lambda value, path: _values(item, value, path)
@@ -82,6 +85,17 @@ def _stream(value: Any, path: str) -> Iterator[str]:
     wrong: list[list[str]] = [list(_row(row, StreamPlace)(value, path)) for row in rows]
     fewest = min(wrong, key=len)
     return iter(fewest)
+
+
+def _tables(value: Any, path: str) -> Iterator[str]:
+    """Rows of the types that their systems declare."""
+    for system, tables in value.items():
+        for name, table in tables.items():
+            row = SYSTEMS[system].tables.get(name)
+            if row is None:
+                yield f"{path}.{system}.{name} is declared by no system"
+            else:
+                yield from _items(_row(row, TablePlace), table, f"{path}.{system}.{name}")
 
 
 @cache

@@ -5,7 +5,7 @@ import typing
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, NotRequired, Union, get_args, get_origin
 
-from seqaudit.replay.contract.report_rows import Report, StreamPlace, StreamRow
+from seqaudit.replay.contract.report_rows import Report, StreamPlace, StreamRow, TablePlace, Tables
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.stages.systems import SYSTEMS
 
@@ -50,6 +50,28 @@ def _streams(defined: Row) -> Row:
     return {"anyOf": [{"$ref": f"#/$defs/{row.__name__}"} for row in stream_types()]}
 
 
+def _tables(defined: Row) -> Row:
+    """By system and name the rows of its tables, each with its place."""
+    place = _row(TablePlace, defined)
+    systems: Row = {}
+    for system in SYSTEMS.values():
+        tables: Row = {}
+        for name, row in system.tables.items():
+            own = _row(row, defined)
+            defined[row.__name__] = own | {
+                "properties": {**place["properties"], **own["properties"]},
+                "required": sorted({*place["required"], *own["required"]}),
+            }
+            tables[name] = {"type": "array", "items": {"$ref": f"#/$defs/{row.__name__}"}}
+        if tables:
+            systems[system.name] = _object(tables)
+    return _object(systems)
+
+
+def _object(properties: Row) -> Row:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
 def _of(hint: Any, defined: Row) -> Row:
     origin = get_origin(hint)
     if origin is Annotated:
@@ -63,6 +85,8 @@ def _of(hint: Any, defined: Row) -> Row:
         return _any_of([_of(part, defined) for part in get_args(hint)])
     if origin in (list, Sequence):
         return {"type": "array", "items": _of(get_args(hint)[0], defined)}
+    if hint is Tables:
+        return _tables(defined)
     if origin is dict:
         return {"type": "object", "additionalProperties": _of(get_args(hint)[1], defined)}
     if hint is StreamRow:

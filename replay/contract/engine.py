@@ -301,6 +301,7 @@ class System:
         comparison: made for each report.
         streams: word in the column ``system`` of its conversations' rows to the types of its STREAM
             rows there, each a ``StreamFigures``; what the report's schema is made from.
+        tables: its own tables in the report, by name the type of their rows.
         from_one: of these words, those whose streams a connection or a member numbers from 1.
         endless: of these words, those whose streams never end as they carry others, or whose rules
             say what is open when a capture ends.
@@ -321,6 +322,7 @@ class System:
     shows: Callable[[Row], bool] | None = None
     comparison: Callable[[], Comparison] | None = None
     streams: Mapping[str, Sequence[type]] = field(default_factory=dict)
+    tables: Mapping[str, type] = field(default_factory=dict)
     from_one: frozenset[str] = frozenset()
     endless: frozenset[str] = frozenset()
     pairs: str | None = None

@@ -541,6 +541,22 @@ class BothEndsRow(BothEndsFigures):
     receiver_name: str | None
 
 
+class TablePlace(TypedDict):
+    """Where a row of a system's own table is of, and who the identities in it are."""
+
+    capture: int
+    observer_name: NotRequired[str | None]
+    bridge_name: NotRequired[str | None]
+    publisher_name: NotRequired[str | None]
+    subscriber_name: NotRequired[str | None]
+    receiver_name: NotRequired[str | None]
+
+
+#: Tables by system and name; rows are of types that systems declare (``System.tables``), each with
+#: its place.
+Tables = dict[str, dict[str, Sequence[Any]]]
+
+
 class ToolRow(TypedDict):
     """What made the report."""
 
@@ -596,5 +612,5 @@ class Report(TypedDict):
     rules: Sequence[RuleRow]
     parameters: Sequence[ParameterRow]
     totals: TotalsRow
-    tables: NotRequired[Annotated[dict[str, dict[str, Sequence[Any]]], "a system's own tables"]]
+    tables: NotRequired[Annotated[Tables, "by system and name"]]
     metrics: NotRequired[MetricsRow]

@@ -428,7 +428,7 @@ class FeedReporter(Reporter[Subject]):
     def _pair_rows(self, pair: LinePair) -> Iterator[Result]:
         about = _PairSubject(pair)
         requests = self.engine.requests.get(pair.key)
-        yield self.row(TABLE, pair_summary(self.engine, pair, requests))
+        yield self.row(TABLE, {"table": "lines", **pair_summary(self.engine, pair, requests)})
         until = open_until_ns(pair.young, self.engine.settings.late_ns)
         holes = [(hole, None) for hole in pair.lost_holes] + [(hole, until) for hole in pair.young]
         for hole, open_until in holes:

@@ -81,7 +81,6 @@ class LineRow(TypedDict):
 class PairRow(TypedDict):
     """Two lines, a row of the table "lines"."""
 
-    table: Literal["lines"]
     id: str
     feed: str
     messages: int

@@ -107,7 +107,6 @@ def _pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None)
     leads = pair.leads
     line_a, line_b = (_line(pair, place, line) for place, line in enumerate(LINES))
     return {
-        "table": "lines",
         "id": pair.key,
         "feed": engine.feed_name,
         "messages": pair.messages,

@@ -9,7 +9,7 @@ from seqaudit.replay.contract.engine import Columns, Opened, Opening, System
 from seqaudit.replay.contract.results import Result
 from seqaudit.replay.feeds.compare import FeedComparison, ends_of
 from seqaudit.replay.feeds.parameters import PARAMETERS
-from seqaudit.replay.feeds.report_rows import FeedStreamRow
+from seqaudit.replay.feeds.report_rows import FeedStreamRow, PairRow
 from seqaudit.replay.feeds.rules import FEED as RULES
 
 if TYPE_CHECKING:
@@ -55,5 +55,6 @@ FEEDS: Final = System(
     comparison=FeedComparison,
     streams={"feed": [FeedStreamRow]},
     endless=frozenset({"feed"}),
+    tables={"lines": PairRow},
     pairs="lines",
 )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from seqaudit.replay.contract.results import Row
-from seqaudit.replay.raims.report_rows import LossEventRow
+from seqaudit.replay.raims.report_rows import LossEventFigures
 from seqaudit.replay.sequence.gaps import Mark
 
 INTERVAL_NS: Final = 1_000_000_000
@@ -46,7 +46,7 @@ class LossEvent:
     host: str | None
     mark: Mark
 
-    def row(self) -> LossEventRow:
+    def row(self) -> LossEventFigures:
         """For the report."""
         return {
             "service": self.service,

@@ -7,6 +7,7 @@ from typing import Final
 
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.results import Row
+from seqaudit.replay.raims.report_rows import RvClientRow
 from seqaudit.replay.sequence.gaps import Mark
 
 DATALOSS: Final = "_RV.ERROR.SYSTEM.DATALOSS."
@@ -53,7 +54,7 @@ class Client:
     advisories: list[SeenAdvisory] = field(default_factory=list)
     unlisted: int = 0
 
-    def row(self) -> Row:
+    def row(self) -> RvClientRow:
         """For the report."""
         return {
             "client": self.client,

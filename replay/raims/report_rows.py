@@ -1,7 +1,8 @@
 """Streams and tables of raims as the report has them; seqnos of streams are texts of hex digits
 there."""
 
-from typing import Annotated, TypedDict
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, NotRequired, TypedDict
 
 from seqaudit.replay.contract.report_rows import (
     Bytes,
@@ -98,7 +99,7 @@ class AdvisoryRow(TypedDict):
     order: Annotated[list[str], "fields of data as they are on the wire"]
 
 
-class LossEventRow(TypedDict):
+class LossEventFigures(TypedDict):
     """A message that came behind lost ones, of which RV clients are told."""
 
     service: int
@@ -109,6 +110,79 @@ class LossEventRow(TypedDict):
     host: str | None
     frame: int
     at_ns: int
+
+
+class LossEventRow(LossEventFigures):
+    """The same, at the daemon that tells them."""
+
+    observer: str | None
+    start: int
+
+
+class RotatedRow(TypedDict):
+    """A rotation of a window's tables, and what it held."""
+
+    at_ns: int
+    count: int
+    size: Annotated[int, "bytes by the code"]
+    document_size: Annotated[int, "bytes by the design document"]
+    next_ns: Annotated[int | None, "when the first entry came after it; null: none did"]
+
+
+class DaemonWindowsRow(TypedDict):
+    """What ``show windows`` says of a daemon; of publishers only where it publishes."""
+
+    observer: str | None
+    start: int
+    address: str | None
+    from_ns: int | None
+    to_ns: int | None
+    doubt: str | None
+    sub_size_unknown: str | None
+    sub_count: int
+    sub_size: int
+    sub_document_size: int
+    sub_max_count: int
+    sub_max_size: int
+    sub_max_document_size: int
+    sub_limit: int
+    sub_count_limit: int
+    sub_rotations: int
+    sub_rotated_ns: int
+    sub_rotated: list[RotatedRow]
+    pub_count: NotRequired[int]
+    pub_size: NotRequired[int]
+    pub_document_size: NotRequired[int]
+    pub_max_count: NotRequired[int]
+    pub_max_size: NotRequired[int]
+    pub_max_document_size: NotRequired[int]
+    pub_limit: NotRequired[int]
+    pub_count_limit: NotRequired[int]
+    pub_rotations: NotRequired[int]
+    pub_rotated_ns: NotRequired[int]
+    pub_rotated: NotRequired[list[RotatedRow]]
+    frames_began: NotRequired[Annotated[dict[str, int], "its time frames, by why they began"]]
+
+
+class RvClientRow(TypedDict):
+    """A client's connection to a daemon."""
+
+    client: str
+    daemon: str
+    address: Annotated[str | None, "of the daemon; null: only a loopback address is known"]
+    began: Annotated[bool, "its handshake was captured, so its subscriptions are known"]
+    service: int | None
+    userid: str | None
+    session: str | None
+    first_frame: Annotated[int | None, "null: none of it was captured"]
+    first_ns: int | None
+    last_frame: Annotated[int | None, "null: none of it was captured"]
+    last_ns: int | None
+    listens: Annotated[list[list[str | int | None]], "pattern, from when, to when; null: the end"]
+    received: Annotated[dict[str, int], "messages by what became of them"]
+    sent: int
+    advisories: int
+    unlisted: int
 
 
 class InboxRow(TypedDict):
@@ -131,7 +205,7 @@ class NoticeRow(TypedDict):
     count: int | None
     restart: bool
     total: int | None
-    seqno: int | None
+    seqno: Annotated[int | str | None, "a text of hex digits in the report"]
     frame: int
     at_ns: int
 
@@ -142,7 +216,7 @@ class ConvergenceRow(TypedDict):
     subscriber: str | None
     publisher: str
     subject: str
-    seqno: int
+    seqno: Annotated[int | str, "a text of hex digits in the report"]
     shown: str
     number: int
     started_ns: int
@@ -163,7 +237,7 @@ class RvAdvisoryRow(TypedDict):
     frame: int
     index: int
     subject: str
-    data: Annotated[list[list[object]], "fields as they came: name and value"]
+    data: Annotated[list[list[Any]], "fields as they came: name and value"]
 
 
 class PeerLossRow(TypedDict):
@@ -194,3 +268,17 @@ class PeerLossRow(TypedDict):
     msg_loss_ns: int | None
     ibx_loss: int | None
     ibx_loss_ns: int | None
+
+
+#: The tables of raims by name.
+TABLES: Final[Mapping[str, type]] = {
+    "advisories": AdvisoryRow,
+    "convergence": ConvergenceRow,
+    "inbox": InboxRow,
+    "loss": PeerLossRow,
+    "loss_events": LossEventRow,
+    "notices": NoticeRow,
+    "rv_advisories": RvAdvisoryRow,
+    "rv_clients": RvClientRow,
+    "windows": DaemonWindowsRow,
+}

@@ -7,7 +7,7 @@ from seqaudit.replay.contract.engine import Joining, Opened, Opening, System
 from seqaudit.replay.raims.compare import RaimsComparison
 from seqaudit.replay.raims.config import from_raims_config
 from seqaudit.replay.raims.parameters import PARAMETERS
-from seqaudit.replay.raims.report_rows import RaimsStreamRow
+from seqaudit.replay.raims.report_rows import TABLES, RaimsStreamRow
 from seqaudit.replay.raims.rules import RULES
 
 NAME: Final = "raims"
@@ -43,5 +43,6 @@ RAIMS: Final = System(
     },
     comparison=RaimsComparison,
     streams={NAME: [RaimsStreamRow]},
+    tables=TABLES,
     config={"parameters": from_raims_config},
 )

@@ -1,7 +1,7 @@
 """The tables of the report about raims: ``show loss``, windows, advisories, notices, joins."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from seqaudit.replay.contract.results import Result, Row
 from seqaudit.replay.raims import own_words
@@ -16,7 +16,9 @@ from seqaudit.replay.raims.publisher import BeganBy
 from seqaudit.replay.raims.report_rows import (
     AdvisoryRow,
     ConvergenceRow,
+    DaemonWindowsRow,
     InboxRow,
+    LossEventRow,
     NoticeRow,
     PeerLossRow,
     RvAdvisoryRow,
@@ -75,9 +77,8 @@ def _of_observer(report: RaimsReporter, observer: Observer, number: int) -> Iter
             "advisories", _advisory(observer, number, OUTBOUND, outbound.mark.at_ns, outbound)
         )
     for event in observer.advisories.events:
-        yield report.table(
-            "loss_events", {"observer": observer.bridge, "start": number, **event.row()}
-        )
+        row: LossEventRow = {"observer": observer.bridge, "start": number, **event.row()}
+        yield report.table("loss_events", row)
 
 
 def _advisory(
@@ -230,22 +231,22 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
     }
 
 
-def _windows(report: RaimsReporter, observer: Observer, number: int) -> Row:
+def _windows(report: RaimsReporter, observer: Observer, number: int) -> DaemonWindowsRow:
     """What ``show windows`` says of the observer."""
     sub = observer.window.rotation
-    row: Row = {
+    row = cast(DaemonWindowsRow, {
         "observer": observer.bridge,
         "start": number,
         "address": report.engine.address,
         "from_ns": observer.start_ns if number else report.engine.members.first_ns,
         "to_ns": report.until(number),
         "doubt": own_words.is_whole(report.engine.state, observer),
-    }
-    row |= _memory("sub", sub)
-    row["sub_size_unknown"] = _UID_MAPS if observer.window.shared else None
+        "sub_size_unknown": _UID_MAPS if observer.window.shared else None,
+        **_memory("sub", sub),
+    })  # fmt: skip
     window = report.engine.publishers.get(observer.bridge or "")
     if window is not None:
-        row |= _memory("pub", window.rotation)
+        row |= cast(DaemonWindowsRow, _memory("pub", window.rotation))
         row["frames_began"] = {  # a frame that goes on did not begin
             str(why): n for why, n in sorted(window.why.items()) if why is not BeganBy.CONTINUED
         }
