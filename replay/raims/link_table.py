@@ -183,6 +183,14 @@ class LinkTable:
             mark.at_ns >= since_ns for mark in self.holes.values()
         )
 
+    def lacks(self, address: str | None) -> bool:
+        """May what came from a host lack something that the capture does not hold?"""
+        return any(
+            link.doubtful_since(-1)
+            for link in self.pgm.values()
+            if address in (None, link.sender) or link.sender is None
+        )
+
     def inbox_lacks(self, name: str, since_ns: int) -> bool:
         """Does the capture lack packets of a point-to-point link that came since then?"""
         link = self.inboxes.get(name)

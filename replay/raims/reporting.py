@@ -24,7 +24,7 @@ CLOCKS: Final = Claim(Certainty.LIKELY, Rests(timed=True))
 #: So many messages or heartbeats say how far a clock is off.
 LEAST_PAIRS: Final = 3
 
-_NOT_CAPTURED: Final = (
+NOT_CAPTURED: Final = (
     "messages are not in this capture, and whether the daemon had them cannot be told"
 )
 SEEMED_SILENT: Final = "messages of it came while its publisher seemed to be silent, and was not"
@@ -131,7 +131,7 @@ class RaimsReporter(Reporter[Subject]):
         if not self.observer.knows_subscriptions(loss.mark):
             return Certainty.UNDECIDABLE, UNSEEN
         if loss.missing is None:
-            return Certainty.UNDECIDABLE, _NOT_CAPTURED
+            return Certainty.UNDECIDABLE, NOT_CAPTURED
         return loss.missing.certainty, loss.missing.reason
 
     def told(self, stream: RaimsStream, seqno: int) -> bool:
@@ -162,13 +162,13 @@ class RaimsReporter(Reporter[Subject]):
             return UNSEEN
         for loss in stream.truth.losses:
             if loss.lower and self.sure(loss)[0] is Certainty.UNDECIDABLE:
-                return f"{_NOT_CAPTURED}: {self.sure(loss)[1]}"
+                return f"{NOT_CAPTURED}: {self.sure(loss)[1]}"
         if peer is not None and peer.dropped_though_heard:
             return DROPPED
         for gap in stream.gaps:
             # numbers that no packet is missing for were never sent here
             if gap.missing.certainty is Certainty.UNDECIDABLE and gap.missing.count:
-                return f"{_NOT_CAPTURED}: {gap.missing.reason}"
+                return f"{NOT_CAPTURED}: {gap.missing.reason}"
         return None
 
     def of_window(self, stream: RaimsStream) -> Claim:

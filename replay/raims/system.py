@@ -11,8 +11,10 @@ from seqaudit.replay.raims.report_rows import TABLES, RaimsStreamRow
 from seqaudit.replay.raims.rules import RULES
 
 NAME: Final = "raims"
-#: Messages that say whether a daemon lives: what it sent before comes before them.
-_LIFE_SIGNS: Final = frozenset({"MEMBER", "HELO", "HB", "AUTH", "BYE"})
+#: Messages that say whether a daemon lives or is dropped, and what is wanted from now on.
+_LIFE_SIGNS: Final = frozenset(
+    {"MEMBER", "HELO", "HB", "AUTH", "BYE", "DEL", "JOIN", "LEAV", "PSUB", "STOP"}
+)
 #: Over such a pause a publisher has begun another frame, or been dropped.
 _PAUSE_NS: Final = 1 << 33
 

@@ -28,6 +28,7 @@ from seqaudit.replay.raims.reporting import (
     DROPPED,
     FORWARDS,
     HELD_UP,
+    NOT_CAPTURED,
     NOT_JOINED,
     REROUTED,
     SEEMED_SILENT,
@@ -170,6 +171,8 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), SEEMED_SILENT)
     if report.engine.links.forwards:
         unknown["repeat"] = FORWARDS
+    if report.engine.links.lacks(peer.address):
+        unknown |= dict.fromkeys(("null_rte", "repeat", "not_sub"), NOT_CAPTURED)
     if peer.rerouted:
         unknown["null_rte"] = REROUTED
     if peer.told_more:

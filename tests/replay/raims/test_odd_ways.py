@@ -1,10 +1,13 @@
 """What real daemons do that come and go: starts anew, forwarded messages, late copies in a run."""
 
+import json
 from typing import Any
 
 import pytest
 
 from seqaudit.decoders.contract.events import Kind
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.settings import CaptureSettings, Vantage
 from tests.replay.raims.builders import (
     F0,
     HERE,
@@ -12,6 +15,7 @@ from tests.replay.raims.builders import (
     ME,
     PEER,
     T0,
+    THERE,
     World,
     mark,
     only,
@@ -19,6 +23,7 @@ from tests.replay.raims.builders import (
     received,
     rules_of,
 )
+from tests.replay.stages.test_replay import replayed, row_of
 
 STREAM = f"{LINK}|{PEER}|_1.A"
 
@@ -140,3 +145,30 @@ def test_a_daemon_that_forwards_may_hear_it_again() -> None:
     world.data(F0, 0.1, stream=f"pgm:0909.9|{PEER}|_1.A", fresh_id=1)
     (row,) = world.table("loss")
     assert (row["repeat"], row["msg_loss"]) == (None, 0)
+
+
+@pytest.mark.parametrize(
+    ("word", "detail"),
+    [("LEAV", {"subject": "_1.A"}), ("DEL", {"sync_bridge": PEER, "auth_stage": 6})],
+)
+def test_what_came_on_one_connection_is_before_what_the_observer_says_on_another(
+    word: str, detail: dict[str, Any]
+) -> None:
+    """Runs of messages end there, on whatever connection they come."""
+    world = World()
+    story: list[Event] = []
+    world.engine.feed = story.append  # type: ignore[method-assign, assignment]
+    for bridge, name, address in ((ME, "B", HERE), (PEER, "A", THERE)):
+        world.feed(kind=Kind.MEMBER, wire_kind="MEMBER", source=bridge,
+                   detail=json.dumps({"name": name, "address": f"{address}:7239"}))  # fmt: skip
+    own: dict[str, Any] = {"source": ME, "stream": f"tcp:z|{ME}|_S"}
+    world.notice("JOIN", kind=Kind.SUBSCRIBE, subject="_1.A", **own)
+    for number in range(4):
+        if number == 2:
+            kind = Kind.SUBSCRIBE if word == "LEAV" else Kind.NOTICE
+            world.notice(word, 2.0, kind=kind, seqno=2, **own, **detail)
+        world.data(F0 + number, number + 0.5)
+    settings = CaptureSettings(Vantage("member", HERE, "given"))
+    rows = replayed([row_of(event, "raims") for event in story], settings)
+    (row,) = (r["detail"] for r in rows if r["kind"] == "STREAM")
+    assert row["delivered"] == [[F0, F0 + 1]]

@@ -382,6 +382,19 @@ def test_a_notice_of_more_than_is_missing_leaves_the_counter_unknown() -> None:
         assert row["msg_loss"] == (1 if count == 1 else None)
 
 
+def test_what_nobody_wanted_is_not_counted_where_packets_may_have_come() -> None:
+    for sqns, told in (((1, 2), 2), ((1, 3), None)):
+        world = World()
+        world.notice("AUTH", destination=ME)
+        for sqn in sqns:
+            world.engine.feed(packet("ODATA", sqn, float(sqn), stream=f"{LINK}|"))
+            world.data(F0 + sqn, float(sqn), subject="_1.B", stream=f"{LINK}|{PEER}|_1.B",
+                       fresh_id=sqn)  # fmt: skip
+        world.feed(9.0, kind=Kind.NOTICE, wire_kind="HB", source=ME, stream="tcp:x|me|.HB")
+        (row,) = world.table("loss")
+        assert row["null_rte"] == told
+
+
 def test_nothing_is_too_old_while_the_capture_s_clock_is_behind_the_daemon_s_start() -> None:
     world = World()
     world.data(F0, 0.1, stamp=T0)
