@@ -413,15 +413,11 @@ def asks_names(d, at, stop):
     if stop - at < 17 or u16be(d, at + 4) != 1 or u8(d, at + 6) | u8(d, at + 8) | u8(d, at + 10):
         return 0
     at += 12
-    while at < stop and u8(d, at) <= 63:
-        size = u8(d, at)
-        at += size + 1
-        if size == 0:
-            if at + 4 <= stop:
-                if u16be(d, at + 2) & 0x7FFF == 1:  # the class: IN, of mDNS with a bit of its own
-                    return 1
-            return 0
-    return 0
+    while at < stop and 0 < u8(d, at) <= 63:
+        at += u8(d, at) + 1
+    if at + 5 > stop or u8(d, at) != 0:
+        return 0
+    return 1 if u16be(d, at + 3) & 0x7FFF == 1 else 0  # the class: IN, of mDNS with one bit more
 
 
 def decode(d, c, n, begin, room, m):
