@@ -57,7 +57,7 @@ _NUMBER_LIMIT: Final = (1 << 63) - 1
 _MOST_STEP: Final = 1 << 32
 
 KEYS: Final = (
-    "feed", "about", "protocol", "ethertype", "framing", "login", "match", "require",
+    "feed", "like", "about", "protocol", "ethertype", "framing", "login", "match", "require",
     "recognise", "byte_order", "fields", "stream", "seqno", "count", "step", "repeat", "wrap",
     "modulus", "first", "group", "source", "timestamp", "blocks", "messages", "lines", "servers",
     "confidence", "confirmed",
@@ -125,26 +125,34 @@ def read_feed(text: str, path: str) -> Feed:
 # --- what a file may say ---
 
 
+_ADVICE: Final = "seqaudit feeds show example prints one to copy"
+
+
+def _with_like(own: dict[str, Node]) -> dict[str, Node]:
+    """What a file says, and what the shipped feed that it is like says beside that."""
+    if "like" not in own:
+        return own
+    path = shipped()[own["like"].word(tuple(shipped()))]
+    base = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    assert base is not None, "a shipped feed says something"
+    return _with_like(Node(str(path), "", base).map(KEYS, _ADVICE)) | own
+
+
 def _feed(root: Node) -> Feed:
-    entries = root.map(KEYS, "seqaudit feeds show example prints one to copy")
+    own = root.map(KEYS, _ADVICE)
+    name = own["feed"].text("give it a name such as my-feed") if "feed" in own else ""
+    entries = _with_like(own) if name else own
     for key in ("feed", "fields", "seqno"):
-        if key not in entries:
-            root.fail(f"has no {key}", "seqaudit feeds show example prints one to copy")
-    name = entries["feed"].text("give it a name such as my-feed")
+        if key not in (own if key == "feed" else entries):
+            root.fail(f"has no {key}", _ADVICE)
     if not NAME.fullmatch(name):
         entries["feed"].fail(f"is {name!r}", "a name is small letters, digits and -, up to 40")
     big_endian = True
     if "byte_order" in entries:
         big_endian = entries["byte_order"].word(("big", "little")) == "big"
     fields = _fields(entries["fields"], big_endian)
-    feed = Feed(
-        name=name, fields=tuple(fields.values()), seqno="", where=root.path, about=_about(entries)
-    )
+    feed = Feed(name=name, fields=tuple(fields.values()), seqno="", where=root.path)
     return _checked(replace(feed, **_rest(entries, fields, big_endian)), entries)
-
-
-def _about(entries: dict[str, Node]) -> str:
-    return entries["about"].text("write one line") if "about" in entries else ""
 
 
 def _rest(entries: dict[str, Node], fields: dict[str, Field], big: bool) -> dict[str, Any]:
@@ -154,6 +162,7 @@ def _rest(entries: dict[str, Node], fields: dict[str, Field], big: bool) -> dict
         seqno = _number_field(entries["seqno"], fields)
     said: dict[str, Any] = {"seqno": seqno.name}
     readers: dict[str, Callable[[Node], Any]] = {
+        "about": lambda node: node.text("write one line"),
         "match": _places,
         "require": lambda node: _conditions(node, fields, texts=True),
         "recognise": lambda node: _conditions(node, fields, texts=True),

@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -187,6 +188,7 @@ ERRORS = [
      "is 'size', which is no field"),
     (SMALL + "repeat: {length: seqno, adds: {field: size}}\n", 5, "repeat.adds",
      "is 'size', which is no field"),
+    (SMALL + "like: nothing\n", 5, "like", "is 'nothing'"),
     (SMALL + "repeat: {size: 8, count: seqno}\n", 5, "repeat.count",
      "is seqno, which every unit has of its own"),
     (SMALL.replace("offset: 4", "offset: 010"), 3, "fields.seqno.offset",
@@ -376,3 +378,12 @@ def test_any_change_to_a_feed_file_is_a_feed_or_one_line() -> None:
             assert str(problem).startswith("F line ")
             assert "\n" not in str(problem)
             assert problem.problem and problem.advice
+
+
+def test_a_file_may_say_only_how_it_differs_from_a_shipped_feed() -> None:
+    base = load_feed(shipped()["sv-4000"])
+    text = "feed: sv-14400\nlike: sv-4000\nabout: another rate\nmodulus: 14400\n"
+    own = read_feed(text, "own.yaml")
+    assert own == replace(base, name="sv-14400", about="another rate", modulus=14_400, wrap=14)
+    assert (own.where, own.source) == ("own.yaml", base.source)
+    assert load_feed(shipped()["sv-4800"]).fields == base.fields
