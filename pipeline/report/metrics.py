@@ -5,7 +5,7 @@ from typing import Literal
 
 from seqaudit.pipeline.report.result_store import HeldResults
 from seqaudit.pipeline.shared.metrics import METRIC, Run, peak_bytes
-from seqaudit.replay.contract.report_rows import MetricsRow
+from seqaudit.replay.contract.metrics_row import MetricsRow
 
 
 def metrics_row(
