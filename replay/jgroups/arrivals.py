@@ -132,6 +132,7 @@ class JudgedStream:
         self.reordered = Note()
         self.overtaken = Note()  # of these by IP id, and by more than a capture may exchange
         self.spurious = Note()  # asked for although it had arrived
+        self.skipped = Note()  # by a merge digest
         self.unasked_long = False  # should have been asked for; it may have been delivered
         self._interval_ns = interval_ns
         self._ids = IpIds()
@@ -356,7 +357,7 @@ class JudgedStream:
 
     def of_unknown_fate(self, ended: Mapping[Outcome, int]) -> int:
         """Messages of which it cannot be told whether they were lost; zero if there are none."""
-        doubted = (Outcome.UNCAPTURED, Outcome.UNASKED, Outcome.STOPPED)
+        doubted = (Outcome.UNCAPTURED, Outcome.UNASKED, Outcome.STOPPED, Outcome.UNTOLD)
         asked = (Outcome.RECOVERED, Outcome.REPAIRED, Outcome.EITHER, Outcome.UNRECOVERED)
         earlier = sum(self.before[o].total() for o in asked if o in self.before)
         return sum(ended[outcome] for outcome in doubted) + earlier

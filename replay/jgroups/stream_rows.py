@@ -119,7 +119,7 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool) -> None
         "recovered_or_late": window.counts[Outcome.EITHER],
         "unrecovered": ended[Outcome.UNRECOVERED],
         "not_captured": window.counts[Outcome.UNCAPTURED],
-        "not_asked_for": ended[Outcome.UNASKED],
+        "not_asked_for": ended[Outcome.UNASKED] + ended[Outcome.UNTOLD],
         "no_longer_asked_for": window.counts[Outcome.STOPPED],
         "sent_before": window.counts[Outcome.BEFORE],
         "lost": window.counts[Outcome.RECOVERED]

@@ -47,7 +47,15 @@ def mcast() -> dict[str, Made]:
         "MC016": at("B", *one_gap, 10, ask(2), answer(2), xmit_interval_ms=1000),
         "MC017": at("B", JOINED, msg(2, 5), answer(1), 5, answer(5), capacity=4),
         "MC019": at(
-            "B", JOINED, msg(1, by="C"), msg(3, by="C"), m.view("AB", 3, 1), msg(4, by="C"), 5000
+            "B",
+            JOINED,
+            msg(1, by="C"),
+            msg(3, by="C"),
+            1000,
+            ask(2, of="C"),
+            m.view("AB", 3, 1),
+            msg(4, by="C"),
+            5000,
         ),
         "MC020": at("A", *full, ack(5, by="B"), ack(5, by="D"), ack(5, by="C")),
         "MC021": at("B", JOINED, msg(1), msg(1, by="C"), msg(3, by="C"), merge, msg(7, by="C")),

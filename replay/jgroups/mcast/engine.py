@@ -35,9 +35,9 @@ from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, MemberEnds
 from seqaudit.replay.jgroups.evidence import SECOND_NS, Life
-from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS, SOONEST_MS
+from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS, SOONEST_MS, AckSchedule
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
-from seqaudit.replay.jgroups.mcast.receiver import CROSSING_NS, AckSchedule, ReceiverModel
+from seqaudit.replay.jgroups.mcast.receiver import CROSSING_NS, ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.mcast.streams import (
     LATEST,

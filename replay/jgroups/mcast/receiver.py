@@ -21,20 +21,21 @@ only member that could ask: then the first was the original, sent out of order (
 """
 
 from collections import deque
-from typing import Final, NamedTuple
+from typing import Final
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters
 from seqaudit.replay.jgroups.arrivals import Answered, JudgedStream
 from seqaudit.replay.jgroups.evidence import (
     HORIZON_NS,
     Beginning,
     Life,
     in_order,
+    is_cut_off,
     read_between,
     sent_later,
 )
+from seqaudit.replay.jgroups.mcast.parameters import AckSchedule
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import (
@@ -46,6 +47,7 @@ from seqaudit.replay.sequence.gaps import (
     Gap,
     Mark,
     Outcome,
+    Part,
 )
 from seqaudit.replay.sequence.notes import MAX_KEPT_MARKS, Note
 from seqaudit.replay.sequence.ranges import Range, RangeSet, total
@@ -55,31 +57,6 @@ CROSSING_NS: Final = 20_000_000
 #: Values of HIGHEST_SEQNO that are remembered, to know the requests that they cause.
 LAST_TOLD: Final = 16
 THRESHOLD_PATIENCE_NS: Final = 200_000_000
-
-
-LONGEST_DEFAULT_INTERVAL_MS: Final = 1_000  # NAKACK4's own default (5.1)
-
-
-class AckSchedule(NamedTuple):
-    """When delivered messages are acknowledged (5.4): at the tick, or after enough deliveries."""
-
-    tick_ns: int
-    threshold: int | None
-
-    @classmethod
-    def of(cls, parameters: EngineParameters) -> "AckSchedule":
-        """Without a given interval the longest default is assumed."""
-        interval = parameters.value("xmit_interval_ms")
-        if parameters.origin("xmit_interval_ms") == DEFAULT:
-            interval = LONGEST_DEFAULT_INTERVAL_MS
-        threshold, capacity = parameters.value("ack_threshold"), parameters.value("capacity")
-        if threshold is None and capacity is not None:
-            threshold = capacity // 4
-        return cls(interval * 1_000_000, threshold)
-
-    def due_ns(self) -> int:
-        """Latest time from a delivery to its ACK, with the jitter that section 6 allows."""
-        return self.tick_ns * 12 // 10 + 50_000_000
 
 
 class ReceiverModel(JudgedStream):
@@ -149,8 +126,8 @@ class ReceiverModel(JudgedStream):
         self._last_id: int | None = None  # the newest of the datagrams so far
         self._id_at_level: int | None = None  # and before it said so
         self.ended: tuple[Mark, str] | None = None
-        self.skipped = Note()  # by a merge digest
         self.waited = RangeSet()  # for the join or a view: it may have dropped them
+        self._moved: Mark | None = None  # by a merge digest
         self.untold = False  # a merge moved it, and nothing had told that it was there
         self.undelivered = False  # it lacked what had come, and nobody can tell to the end or not
         self._any_oob = False
@@ -349,11 +326,24 @@ class ReceiverModel(JudgedStream):
             self.tracker.known_stop = stop
         self.tracker.reveal(low + 1, mark, BY_MERGE)
         self._end_below(low + 1, Outcome.UNRECOVERED)
+        self._moved = mark
+        self.window_lost(mark)
         if self.ended is not None:
             self.begin_again(low)
             return
         self.tracker.seen.remove(low + 1, self.tracker.known_stop)  # stored, and not in the new one
         self.window = Window(low, self.window.capacity, document=self.window.document)
+
+    def _end_below(self, stop: int, outcome: Outcome) -> list[Range]:
+        """What never came is lost if this member asked for it or had no room, or where its sender
+        was cut off; a few that nobody asked for the capture may have missed."""
+        for part in self.tracker.open_within(-(2**63), stop):
+            gap = self.tracker.gap_of(part[0])
+            if outcome is Outcome.UNRECOVERED and gap is not None and not is_cut_off(gap):
+                told = [*self.asked.within(*part), *self.outside_window.ranges.within(*part)]
+                for piece in RangeSet(told).missing(*part):
+                    self.tracker.close_within(*piece, Outcome.UNTOLD, None)
+        return super()._end_below(stop, outcome)
 
     def end(self, mark: Mark, why: str, *, member_gone: bool) -> None:
         """The window is removed: the sender has left, or this member has.
@@ -534,6 +524,18 @@ class ReceiverModel(JudgedStream):
         if self.highest_told is not None and piece[0] <= self.highest_told < piece[1]:
             return False
         return not self._at_once and self._too_soon(gap, arrival)
+
+    def _part_ended(self, gap: Gap, piece: Range, outcome: Outcome, part: Part) -> None:
+        """What may have come to the window before a merge, though it shows after it, the new one
+        asks for as well."""
+        moved, before = self._moved, gap.before
+        if (
+            moved is not None
+            and moved.frame <= gap.revealed.frame
+            and (before is None or before.frame <= moved.frame)
+        ):
+            self.by_rebuilt.add(*piece)
+        super()._part_ended(gap, piece, outcome, part)
 
     def _asked_at_ticks(self, first: int, stop: int) -> list[Range]:
         ticks = RangeSet(self.asked.within(first, stop))
