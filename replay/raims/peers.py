@@ -41,6 +41,7 @@ class Peer:
     inbox_loss: LossCounter = field(default_factory=LossCounter)
     inbox: dict[str, int] = field(default_factory=dict)  # word -> last seqno
     inbox_marks: dict[str, Mark] = field(default_factory=dict)  # and where it came
+    inbox_links: set[str] = field(default_factory=set)  # all that its numbers came on
     #: before and behind a step: marks, the word, from and to
     inbox_steps: list[tuple[Mark, Mark, str, int, int]] = field(default_factory=list)
     inbox_uncaptured: list[tuple[Mark, int]] = field(default_factory=list)

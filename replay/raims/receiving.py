@@ -288,10 +288,11 @@ class Receiving:
             return
         before = peer.inbox_marks.get(word, mark)
         peer.inbox[word], peer.inbox_marks[word] = event.seqno, mark
+        peer.inbox_links.add(link_of(event))
         if last and event.seqno != last + 1 and event.wire_kind not in UNCOUNTED:
             lost = event.seqno - last - 1
-            name = link_of(event)
-            if self._state.links.inbox_lacks(name, before.at_ns):
+            links = self._state.links
+            if any(links.inbox_lacks(name, before.at_ns) for name in peer.inbox_links):
                 peer.inbox_uncaptured.append((mark, lost))
                 return
             peer.inbox_loss.add(lost, mark.at_ns)

@@ -63,6 +63,18 @@ def test_a_lost_inbox_message_rests_on_what_did_not_come_between_two_numbers() -
     assert found["rests"]["absent"] == marks[1:]
 
 
+@pytest.mark.parametrize(("hole", "lost"), [("x", 0), ("y", 0), ("z", 1), (None, 1)])
+def test_inbox_numbers_of_a_peer_come_on_all_its_connections(hole: str | None, lost: int) -> None:
+    """Of a daemon with two connections, a number may have come on either."""
+    world = World()
+    for at, value, link in ((0.1, 3, "x"), (0.2, 4, "y"), (0.4, 6, "x")):
+        if value == 6 and hole is not None:
+            world.notice("HOLE", 0.3, stream=f"tcp:{hole}|", source=None)
+        world.notice("PING", at, seqno=value, destination=ME, stream=f"tcp:{link}|{PEER}|.PING")
+    (row,) = world.table("loss")
+    assert (row["ibx_loss"] or 0) == lost
+
+
 @pytest.mark.rule("raims-14.1-inbox")
 def test_before_december_2024_inbox_numbers_are_counted_per_peer() -> None:
     for release, lost in (("current", 3), ("before-2024-12-22", 2)):
