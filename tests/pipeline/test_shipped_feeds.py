@@ -463,6 +463,69 @@ def test_bytes_without_meaning_are_no_feed(tmp_path: Path) -> None:
     assert report["streams"] == []
 
 
+def _dtls(n: int) -> bytes:
+    return b"\x16\xfe\xfd\0\0" + n.to_bytes(6, "big") + struct.pack(">H", 215) + bytes(215)
+
+
+def _dtls_data(n: int) -> bytes:
+    return b"\x17\xfe\xfd\0\1" + n.to_bytes(6, "big") + struct.pack(">H", 90) + bytes([n] * 90)
+
+
+def _ntp(n: int) -> bytes:
+    return b"\x23\x02\x06\xe9" + bytes(36) + struct.pack(">II", 3_990_000_000 + 64 * n, n << 20)
+
+
+def _dns(n: int) -> bytes:
+    question = b"\7example\3com\0\0\1\0\1"
+    return struct.pack(">HHHHHH", 700 + n, 0x0100, 1, 0, 0, 0) + question
+
+
+def _stun(n: int) -> bytes:
+    return b"\0\1\0\x08\x21\x12\xa4\x42" + n.to_bytes(12, "big") + b"\x80\x22\0\4test"
+
+
+def _quic(n: int) -> bytes:
+    chance = random.Random(n)
+    return b"\x40" + b"\x11\x22\x33\x44\x55\x66\x77\x88" + chance.randbytes(1191)
+
+
+def _wireguard(n: int) -> bytes:
+    return struct.pack("<IIQ", 4, 0x12345678, n) + random.Random(n).randbytes(96)
+
+
+def _syslog(n: int) -> bytes:
+    return b"<34>1 2026-11-18T11:06:%02d.003Z host app - ID%d - text" % (n % 60, n)
+
+
+def _snmp(n: int) -> bytes:
+    return b"\x30\x29\2\1\1\4\6public\xa0\x1c\2\4" + struct.pack(">I", n) + bytes(22)
+
+
+def _openvpn(n: int) -> bytes:
+    return b"\x48\0\0\1" + struct.pack(">I", n) + random.Random(n).randbytes(100)
+
+
+def _coap(n: int) -> bytes:
+    return struct.pack(">BBH", 0x40, 1, 500 + n) + b"\xbbtemperature"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [_dtls, _dtls_data, _ntp, _dns, _stun, _quic, _wireguard, _syslog, _snmp, _openvpn, _coap],
+)
+def test_protocols_of_others_are_no_feed(made: Callable[[int], bytes], tmp_path: Path) -> None:
+    """Each in its own order and without a gap, as recognition likes it."""
+    frames = [
+        ethernet(ipv4(udp(made(number), 40_000, 44_433), SENDER, "10.0.0.2", ident=number))
+        for number in range(1, 60)
+    ]
+    path = tmp_path / "others.pcap"
+    path.write_bytes(pcap(frames))
+    report = report_of(path, "--feeds-auto")
+    assert {counts["taken"] for counts in report["captures"][0]["feeds"].values()} <= {0}
+    assert report["streams"] == []
+
+
 def test_of_what_was_only_recognised_nothing_is_proven(tmp_path: Path) -> None:
     data = bytearray(b"".join(mpeg_ts().datagrams))
     at = data.index(struct.pack(">BH", 0x47, 0x0100)) + 3
