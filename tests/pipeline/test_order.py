@@ -131,13 +131,15 @@ def test_a_loss_of_unknown_size_that_a_daemon_tells_of_is_not_sized_by_a_step(
     fixtures: Path, tmp_path: Path
 ) -> None:
     capture = read(fixtures / "raims" / "frame-unknown-loss-1" / "B.pcap")
-    back = [r.moved(-300_000_000_000 * (n >= 223)) for n, r in enumerate(capture.records)]
-    path = tmp_path / "x.pcap"
-    path.write_bytes(capture.of(back).written())
-    report = audit([CaptureInput(str(path), at="10.77.0.2")], DIRECT)
-    (loss,) = [f for f in report["findings"] if f["rule"] == "RA001"]
-    assert loss["text"] == "At least 1 message of A was lost; raims counts a loss there."
-    assert loss["certainty"] == "proven"
+    for stepped in (False, True):
+        back = [r.moved(-300_000_000_000 * (n >= 223)) for n, r in enumerate(capture.records)]
+        path = tmp_path / "x.pcap"
+        path.write_bytes(capture.of(back if stepped else list(capture.records)).written())
+        report = audit([CaptureInput(str(path), at="10.77.0.2")], DIRECT)
+        assert not [f for f in report["findings"] if f["rule"] == "RA001"]
+        (loss,) = [f for f in report["findings"] if f["rule"] == "RA002"]
+        assert loss["text"] == "1 to 166 messages of A were lost; raims counts 1."
+        assert loss["certainty"] == "proven"
 
 
 def test_no_finding_across_a_step_is_proven(spoiled: Any) -> None:

@@ -57,7 +57,7 @@ def test_a_conversation_that_fails_leaves_the_others(
         "message": "'first_frame'",
         "at": failed["exception"]["at"],
     }
-    assert failed["exception"]["at"].startswith("replay.contract.both_ends:")
+    assert failed["exception"]["at"].startswith("replay.stages.replay:")
     unicast = [stream for stream in whole["streams"] if stream["system"].startswith("unicast")]
     assert walled["streams"] == unicast != []
     assert walled["captures"] == whole["captures"]
@@ -71,7 +71,7 @@ def test_a_fault_alone_exits_with_2_and_says_so_in_a_line(
     ended = run(lossy)
     assert ended.exit_code == 2
     assert "a fault of seqaudit kept it from judging 1 of its parts" in ended.stderr
-    assert "KeyError at replay.contract.both_ends:" in " ".join(ended.stdout.split())
+    assert "KeyError at replay.stages.replay:" in " ".join(ended.stdout.split())
     assert run("--exit-zero", lossy).exit_code == 2
 
 

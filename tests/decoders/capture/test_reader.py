@@ -753,7 +753,7 @@ def test_pieces_are_plain_values() -> None:
 def test_each_entry_point_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compile time is a budget (decoders/README.md 4): bytes and buffers must not become two
     signatures."""
-    monkeypatch.setattr(kernels.Compiled, "_kept", lambda *_: None)  # else numba is not asked
+    monkeypatch.setattr(kernels.Compiled, "_cached_at", lambda *_: None)  # else numba is not asked
     kernels.compiled.cache_clear()
     module = kernels.compiled("capture.record_kernels")
     for name in ("damaged-header.pcap", "interfaces.pcapng", "resolutions.pcapng"):

@@ -111,4 +111,4 @@ def test_nothing_is_kept_where_each_access_is_checked(
     made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
-    assert kernels.compiled("made_kernels")._kept("longest") is None
+    assert kernels.compiled("made_kernels")._cached_at("longest") is None

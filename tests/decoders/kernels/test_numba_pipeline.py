@@ -69,7 +69,8 @@ def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any,
     import made_kernels  # type: ignore[import-not-found]
 
     monkeypatch.setattr(kernels, "interpreted", lambda _: made_kernels)
-    monkeypatch.setattr(kernels.Compiled, "_kept", lambda *_: None)  # numba's doing, not native's
+    # numba's doing, not native's
+    monkeypatch.setattr(kernels.Compiled, "_cached_at", lambda *_: None)
     forget()
     yield made_kernels, kernels.compiled("made_kernels")
     forget()
