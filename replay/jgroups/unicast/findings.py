@@ -127,7 +127,7 @@ class _UnicastFindings(ReceiverFindings, SenderFindings):
             )  # fmt: skip
         if stream.kinds("CLOSE"):
             yield self.make(
-                stream, "UC020", Certainty.PROVEN,
+                stream, "UC020", Certainty.PROVEN if stream.named_again() else LIKELY,
                 "{sender_member} closed connection {conn_id} to {receiver_member}.",
                 mark=stream.last, facts={"conn_id": stream.conn_id},
             )  # fmt: skip

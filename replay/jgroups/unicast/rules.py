@@ -169,7 +169,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
     info(
         "UC020", "connection-closed",
         "A connection was closed by its sender.",
-        "A CLOSE.",
+        "A CLOSE; proven if another frame names the connection too.",
         "Nothing: a connection that was idle for conn_expiry_timeout is closed so.",
         "jgroups.md 4.3, 4.4"),
     warning(

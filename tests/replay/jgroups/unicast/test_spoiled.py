@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from tests.replay.builders import B, Step
+from tests.replay.builders import A, B, Step
 from tests.replay.jgroups.unicast.builders import (
     TICK,
     Heard,
     ack,
+    close,
     data,
     heard,
     member,
@@ -195,3 +196,12 @@ def test_a_request_that_may_be_of_the_connection_behind_shows_no_lost_window(
         request(6), TICK, ack(8, 5, conn=behind),
     ]  # fmt: skip
     assert said(heard(B, *story), "UC015")[0][0] == certainty
+
+
+@pytest.mark.parametrize(
+    ("before", "certainty"), [([data(1, conn=2)], "likely"), ([data(1), TICK, ack(1, 1)], "proven")]
+)
+def test_uc020_a_connection_that_only_its_close_names_may_be_a_damaged_number(
+    before: list[Step], certainty: str
+) -> None:
+    assert dict(heard(A, *before, close()).findings())["UC020"] == certainty
