@@ -47,7 +47,7 @@ from seqaudit.replay.zenoh.moments import Moments
 from seqaudit.replay.zenoh.parameters import PARAMETERS
 from seqaudit.replay.zenoh.queries import Queries
 from seqaudit.replay.zenoh.query import Miss
-from seqaudit.replay.zenoh.reasons import LAPSED, UNJOINED
+from seqaudit.replay.zenoh.reasons import LAPSED, UNDECLARED, UNJOINED
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, ROS, Jump, Source, Sources, Unnumbered
 from seqaudit.replay.zenoh.subscriber import Subscriber
 from seqaudit.replay.zenoh.timers import SETTLED_NS, Timers
@@ -326,8 +326,11 @@ class ZenohEngine:
                 return None
             source = self.sources.add(Source(event.source, event.destination, name))
             self.link.names(event.source, name.partition("/")[0])
+        named = self.declared.keys.resolve(event.source, event.destination, key)
+        if named.startswith(UNRESOLVED) and self.link.session_starts:
+            source.untold = UNDECLARED
         if source.key is None or source.key.startswith(UNRESOLVED):
-            source.key = self.declared.keys.resolve(event.source, event.destination, key)
+            source.key = named
         return source
 
     def _samples(self, event: Event, detail: Detail) -> None:
@@ -385,8 +388,7 @@ class ZenohEngine:
             return
         if self.link.unjoined(source.sender):
             source.untold = UNJOINED
-        arrival = event.arrival()
-        arrival = Arrival(arrival.first, arrival.last, False, arrival.fresh_id, None)
+        arrival = Arrival(event.first_mark(), event.last_mark(), False, event.fresh_id, None)
         for subscriber in self.audience.of(source):
             if self.world is not None:
                 self.document.live(source, subscriber, (first, stop), arrival)

@@ -69,7 +69,7 @@ class Lanes:
     Attributes:
         several: whose a query is cannot be told, as several subscribers may send them: periodic
             ones sent together, or beside the subscription of one that recovers by heartbeats, which
-            sends none, or behind others that stood side by side.
+            sends none, or behind others that stood side by side; or one asks for less than before.
     """
 
     def __init__(self, one: Subscriber) -> None:
@@ -77,6 +77,7 @@ class Lanes:
         self.all: list[Lane] = []
         self.several = False
         self._blurred = False  # whose a query is cannot be told
+        self._asked_from = 0  # the highest sn that a query began with
 
     @property
     def living(self) -> list[Lane]:
@@ -86,6 +87,9 @@ class Lanes:
         """Before ``one`` gets it."""
         beside = [q for q in self.one.queries if _same(q, query)]
         at_once = any(query.asked.at_ns - q.asked.at_ns <= BESIDE_NS for q in beside)
+        if query.first is not None:
+            self.several |= not self.all and query.first < self._asked_from
+            self._asked_from = max(self._asked_from, query.first)
         if query.sort is Sort.PERIODIC:
             self.several |= self.one.around.asks_from() is not None or any(
                 query.asked.at_ns - q.asked.at_ns <= TOGETHER_NS and q.sort is Sort.PERIODIC

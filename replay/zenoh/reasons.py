@@ -29,8 +29,6 @@ LAPSED: Final = (
     "samples came when an end had been silent for longer than its lease and no sign of the session "
     "followed: the other end drops it then, and hands nobody what comes"
 )
-
-
 UNJOINED: Final = (
     "the Join of their sender was not captured since that of the member that listens here: nothing "
     "shows whether this knows it and takes its frames"
@@ -38,8 +36,8 @@ UNJOINED: Final = (
 EARLY: Final = (
     "samples came just before it was declared to the group: nothing shows whether it was there"
 )
-
 CLOSED: Final = (
     "its receiver said nothing more, and another session began at the same address before any "
     "Close: nothing shows when its socket was closed, and what came behind that reached nobody"
 )
+UNDECLARED: Final = "its key has a number that nobody declared here, unless that was not captured"

@@ -40,10 +40,6 @@ MAX_WAITS: Final = 100
 #: Why nothing is said about delivery.
 REFUSED: Final = "no sample that its receiver accepts passed here"
 UNMATCHED: Final = "no subscriber that it matches was declared here when its samples came"
-UNDECLARED: Final = (
-    "the number of its key was not declared here: nobody can be handed its samples, unless the "
-    "declaration was not captured"
-)
 BEGAN_LATER: Final = "the capture began after the session: earlier samples are unknown"
 #: What a subscriber had, missed and got back, which nobody sees where its samples leave.
 UNSEEN_AT_SENDER: Final = (
@@ -76,8 +72,7 @@ def summary(
         row["unknown"]["earlier_seqnos"] = BEGAN_LATER
     if subscriber is None:
         nobody = UNMATCHED if engine.link.multicast and source.live else REFUSED
-        undeclared = engine.audience.undeclared(source)
-        row["unknown"] |= receipt_unknown(UNDECLARED) if undeclared else {"delivered": nobody}
+        row["unknown"] |= receipt_unknown(source.untold) if source.untold else {"delivered": nobody}
         return row
     quiet = subscriber.quiet_control(mine)
     row["control"] |= {

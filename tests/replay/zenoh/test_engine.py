@@ -23,7 +23,7 @@ from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.findings import results
 from seqaudit.replay.zenoh.hops import initial_sn
 from seqaudit.replay.zenoh.query import Sort
-from seqaudit.replay.zenoh.reasons import EARLY, SEVERAL, UNJOINED
+from seqaudit.replay.zenoh.reasons import EARLY, SEVERAL, UNDECLARED, UNJOINED
 from tests.decoders.zenoh import builders as z
 
 ZID = zid_text(z.ZID)
@@ -668,6 +668,28 @@ def test_of_two_histories_nothing_says_whose_samples_wait() -> None:
     both = Session().ask(1, "_max=3;_anyke", "/@adv/**").ask(2, "_anyke", "/@adv/**")
     row = stream(both.publisher(z.final(1)).publisher(z.final(2)).put(0, 1).played()[1])
     assert row["delivered"] == [[0, 1]]
+
+
+@pytest.mark.parametrize("named_first", [True, False])
+def test_of_samples_under_a_number_that_nobody_declared_only_replies_are_known_to_come(
+    named_first: bool,
+) -> None:
+    """Recorded: the frame with the declaration was lost; only replies were handed on."""
+    session, at = Session(), TOKEN.removeprefix("demo/sensor")
+    if named_first:  # a late publisher's history
+        session.ask(1, "_anyke", at).publisher(z.final(1))
+    session.publisher(z.push(z.put(0), 9)).publisher(z.push(z.put(1), 9)).heartbeat(1)
+    row = stream(answered(session.ask(2, "_sn=..1", at), 2, 1).heartbeat(1).played()[1])
+    assert (row["key"], row["live"], row["replied"]) == ("demo/sensor", [[0, 1]], [[1, 1]])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, UNDECLARED)
+
+
+def test_who_asks_for_less_than_was_asked_for_before_is_another_subscriber() -> None:
+    """Recorded: one waited for its history and asked periodically, the other recovered."""
+    session = answered(Session().put(0, 1, 2).lose().put(4).ask(1, "_sn=3.."), 1, 3, 4).put(5)
+    assert stream(session.ask(2, "_sn=6..").played()[1])["delivered"] == [[0, 5]]
+    row = stream(session.ask(3, "_sn=1..").played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, SEVERAL)
 
 
 def test_in_a_group_who_subscribes_to_something_else_gets_nothing() -> None:
