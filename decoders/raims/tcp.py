@@ -212,9 +212,7 @@ class RaimsStreamDecoder:
         self._keys = 0
 
     def decode(self, frames: StreamFrames) -> list[pa.RecordBatch]:
-        """Rows of the messages; what is missing before one, and an encrypted link, once."""
-        if not frames.count:
-            return []
+        """Rows of the messages; what is missing before one, an encrypted link and a RST, once."""
         ends = [f"[{a}]:{p}" if ":" in a else f"{a}:{p}" for a, p in frames.connection.ends]
         links = {1: f"{ends[0]}>{ends[1]}", 2: f"{ends[1]}>{ends[0]}"}
         frames.outcome[:] = np.where(
@@ -223,6 +221,7 @@ class RaimsStreamDecoder:
         events: list[ByName] = []
         for at in np.flatnonzero((frames.kind == KEY) | (frames.lost > 0)).tolist():
             events.append(self._notice(frames, at, links))
+        events += _resets(frames, links)
         self._keys += int((frames.kind == KEY).sum())
         batches: list[pa.RecordBatch] = []
         if events:
@@ -312,3 +311,27 @@ class RaimsStreamDecoder:
             outcome=zeros.copy(),
         )
         return datagrams, direction + 1
+
+
+def _resets(frames: StreamFrames, links: dict[int, str]) -> list[ByName]:
+    """At the end of a connection that a RST ended: for each direction with messages, the frame of
+    the other end's last message before, which shows that it still read then."""
+    connection = frames.connection
+    spoke: dict[int, int] = connection.memory.setdefault("spoke", {})
+    for direction in (0, 1):
+        own = frames.frame[frames.direction == direction]
+        if len(own):
+            spoke[direction] = int(own.max())
+    if not connection.ended or connection.reset is None:
+        return []
+    frame, at_ns = connection.reset
+    return [
+        {
+            "capture": connection.capture, "frame": frame, "index": 0, "last_frame": frame,
+            "at_ns": at_ns, "last_at_ns": at_ns, "count": 1, "flags": 0, "size": 0,
+            "system": RAIMS, "conversation": RAIMS, "stream": f"tcp:{links[direction + 1]}|",
+            "kind": int(Kind.NOTICE), "wire_kind": "RESET",
+            "detail": unescaped({"since": spoke.get(1 - direction, 0)}),
+        }
+        for direction in sorted(spoke)
+    ]  # fmt: skip

@@ -391,7 +391,7 @@ class TcpAssembler:
         if tracked.state == OURS:
             left = tracked.flow.finish()
             tracked.kept -= tracked.flow.unkept
-            tracked.connection.ended = True
+            tracked.connection.ended, tracked.connection.reset = True, tracked.flow.reset
             self._decode(tracked, final=True)
             account.count(FrameOutcome.UNDECODABLE, len(left), UNREAD)
             account.count(FrameOutcome.DECODED, tracked.frames - tracked.kept)

@@ -60,7 +60,7 @@ class Flow:
 
     __slots__ = (
         "_unanswered", "closed", "counts", "directions", "holes", "last_at", "last_frame",
-        "opener", "spoke_ns", "unkept",
+        "opener", "reset", "spoke_ns", "unkept",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -68,6 +68,7 @@ class Flow:
         self.directions = (Direction(0, self.counts), Direction(1, self.counts))
         self.opener: int | None = None
         self.closed = False  # a RST, or the FINs of both
+        self.reset: tuple[int, int] | None = None  # frame and time of the first RST
         self.holes: list[MissingBytes] = []  # since the caller has last emptied it
         self.last_frame = 0
         self.last_at = 0
@@ -116,6 +117,7 @@ class Flow:
         if flags & (SYN | RST):
             if flags & RST:
                 self.closed = True
+                self.reset = self.reset or (frame, at_ns)
                 length = 0  # it may say why in words; they are not of the stream
             else:
                 if self.opener is None:

@@ -92,6 +92,7 @@ class Connection:
     ends: tuple[tuple[str, int], tuple[str, int]]  # address, port
     opener: int | None = None  # the direction that sent the first SYN; null: not captured
     ended: bool = False  # no further frames will come
+    reset: tuple[int, int] | None = None  # capture frame and time of a RST; known when it has ended
     memory: ByName = field(default_factory=dict)
 
 

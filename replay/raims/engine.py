@@ -179,6 +179,8 @@ class RaimsEngine:
             self.links.encrypted.append((str(event.stream), event.first_mark()))
         elif event.wire_kind == "HOLE":
             self.links.holes[name] = event.first_mark()
+        elif event.wire_kind == "RESET":
+            self.receiving.reset(name, event.details().get("since"))
         elif self.members.is_own(event.source):
             self.links.speaks_tcp = self.links.speaks_tcp or self.links.leaves(name)
             self.sending.sent(event)

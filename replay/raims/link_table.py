@@ -239,6 +239,7 @@ class LinkTable:
         link = self.pgm.get(name)
         if link is None or event.fresh_id is None:
             stream.link, stream.last_sqn = name, None
+            stream.came_on[name] = event.last_mark().frame
             return
         if stream.link not in ("", name):
             return  # a copy of it on another link does not say where the stream is

@@ -41,7 +41,8 @@ class Peer:
     inbox_loss: LossCounter = field(default_factory=LossCounter)
     inbox: dict[str, int] = field(default_factory=dict)  # word -> last seqno
     inbox_marks: dict[str, Mark] = field(default_factory=dict)  # and where it came
-    inbox_links: set[str] = field(default_factory=set)  # all that its numbers came on
+    #: all links that its numbers came on, and the last frame on each
+    inbox_links: dict[str, int] = field(default_factory=dict)
     #: before and behind a step: marks, the word, from and to
     inbox_steps: list[tuple[Mark, Mark, str, int, int]] = field(default_factory=list)
     inbox_uncaptured: list[tuple[Mark, int]] = field(default_factory=list)
@@ -54,6 +55,7 @@ class Peer:
     went_on_ns: int = -1  # when the observer surely still took what it sends
     dropped_though_heard: bool = False  # the observer says so, and heartbeats of it had come
     met_ns: int = -1  # when it was authenticated or dropped last, as far as the capture shows
+    unread: bool = False  # numbers of it came just before their connection was reset
     ended: Mark | None = None  # BYE
     first: Mark | None = None
     #: capture time less publisher's time, ns: smallest and largest of messages that did not wait

@@ -277,6 +277,22 @@ class Receiving:
         if word in INBOX_WORDS and here and not peer.dropped:
             self._inbox_number(event, peer, mark)
 
+    def reset(self, link: str, since: object) -> None:
+        """A connection was reset: what came on it since its receiver's last word there may have
+        been discarded unread, acknowledged or not.
+
+        Args:
+            since: the capture frame of that word.
+        """
+        if not isinstance(since, int) or self._state.links.leaves(link):
+            return
+        for observer in self._state.members.observers:
+            for stream in observer.streams.values():
+                if stream.came_on.get(link, -1) > since and stream.unread_since is None:
+                    stream.unread_since = since
+            for peer in observer.peers.values():
+                peer.unread |= peer.inbox_links.get(link, -1) > since
+
     def _inbox_number(self, event: Event, peer: Peer, mark: Mark) -> None:
         """raims-9.2-inbox: numbers per peer and type."""
         if event.seqno is None:
@@ -288,7 +304,7 @@ class Receiving:
             return
         before = peer.inbox_marks.get(word, mark)
         peer.inbox[word], peer.inbox_marks[word] = event.seqno, mark
-        peer.inbox_links.add(link_of(event))
+        peer.inbox_links[link_of(event)] = event.last_mark().frame
         if last and event.seqno != last + 1 and event.wire_kind not in UNCOUNTED:
             lost = event.seqno - last - 1
             links = self._state.links

@@ -40,6 +40,10 @@ DROPPED: Final = (
     "the daemon says that it dropped this publisher for want of heartbeats, and they had come: "
     "what it still took of it cannot be told"
 )
+UNREAD: Final = (
+    "the connection was reset just behind messages of it: whether the daemon had read them by then "
+    "cannot be told"
+)
 AT_THE_END: Final = (
     "messages of it waited for packets that were given up at the end: whether the daemon had gone "
     "on by then cannot be told"
@@ -156,6 +160,8 @@ class RaimsReporter(Reporter[Subject]):
             return AT_THE_END
         if self.engine.links.refused(stream):
             return DROPPED_INSIDE
+        if stream.unread_since is not None:
+            return UNREAD
         if stream.at_a_change or self.engine.links.held_up(stream, observer.changed_ns):
             return HELD_UP
         if stream.last is not None and not observer.knows_subscriptions(stream.last):

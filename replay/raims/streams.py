@@ -126,6 +126,8 @@ class RaimsStream:
         self.unexplained: Counter[tuple[BeganBy, bool]] = Counter()  # by ``Odd.why`` and ``by_age``
         self.odd: list[Odd] = []  # the first of them
         self.link = ""
+        self.came_on: dict[str, int] = {}  # links without numbers, and the last frame on each
+        self.unread_since: int | None = None  # from then on messages may have been discarded unread
         self.last_sqn: int | None = None
         self.followed = [0, 0]  # subscriptions of others that have been looked at, and patterns
         self.again: list[tuple[int, Mark]] = []  # frames that begin a second time

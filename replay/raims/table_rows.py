@@ -33,6 +33,7 @@ from seqaudit.replay.raims.reporting import (
     REROUTED,
     SEEMED_SILENT,
     TOLD_MORE,
+    UNREAD,
     UNSEEN,
     RaimsReporter,
 )
@@ -169,6 +170,8 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), NOT_JOINED)
     if peer.doubted:
         unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), SEEMED_SILENT)
+    if peer.unread:
+        unknown["ibx_loss"] = UNREAD
     if report.engine.links.forwards:
         unknown["repeat"] = FORWARDS
     if report.engine.links.lacks(peer.address):
@@ -185,7 +188,7 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         why = report.doubt(stream, observer)
         if why is not None:
             unknown |= dict.fromkeys(("msg_loss", "lost", "false_loss"), why)
-            if why in (HELD_UP, DROPPED):  # what was wanted then
+            if why in (HELD_UP, DROPPED, UNREAD):  # what was wanted then
                 unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), why)
         least, most = bounds(stream)
         lower += least

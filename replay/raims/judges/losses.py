@@ -10,15 +10,15 @@ from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.bounds import bounds_of
 from seqaudit.replay.raims.gaps import known_seqnos
-from seqaudit.replay.raims.reporting import SEEMED_SILENT, About, RaimsReporter
+from seqaudit.replay.raims.reporting import SEEMED_SILENT, UNREAD, About, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
-from seqaudit.replay.raims.streams import RaimsStream, ReportedVerdict
+from seqaudit.replay.raims.streams import RaimsStream, RepeatedMessage, ReportedVerdict
 from seqaudit.replay.sequence.gaps import Mark
 
 _OF_UNKNOWN_SIZE: Final = ("raims-9.12", "raims-14.1-11")
 _RESTARTS: Final = ("raims-9.11", "raims-14.1-11")
 _UNSEEN_BEFORE: Final = Claim(
-    Certainty.LIKELY, why="what came just before it is not all in this capture"
+    Certainty.LIKELY, why="what came just before it is not all in this capture, or was not read"
 )
 _LATE_ORIGINAL: Final = Claim(
     Certainty.LIKELY, Rests(ordered=True), why="what came late was not captured before"
@@ -59,7 +59,8 @@ def findings(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterat
         "{bounds:message} of {sender_member} {bounds|was|were} lost; raims counts nothing.",
     )  # fmt: skip
     yield from _false_losses(report, stream, about)
-    restarts = [(s, s.loss.upper == 0 or report.sure(s.loss)[0] is Certainty.PROVEN) for s in steps
+    restarts = [(s, not _is_unread(stream, s) and
+                 (s.loss.upper == 0 or report.sure(s.loss)[0] is Certainty.PROVEN)) for s in steps
                 if s.verdict.row in _RESTARTS and s.loss and not s.loss.chained]  # fmt: skip
     for claim, some in (
         (SHOWN, [s for s, whole in restarts if whole]),
@@ -94,9 +95,10 @@ def _repeats(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterat
     whole = own_words.is_whole(report.engine.state, report.observer) is None
     if report.engine.links.apart:
         return
-    shown_twice = [r for r in stream.repeats if whole and r.known and r.verdict.row != "raims-9.0"]
     of_window = [r for r in stream.repeats if r.verdict.row == "raims-9.0"]
-    rest = [r for r in stream.repeats if r.verdict.row != "raims-9.0" and not (whole and r.known)]
+    others = [r for r in stream.repeats if r.verdict.row != "raims-9.0"]
+    shown_twice = [r for r in others if whole and r.known and not _is_unread(stream, r)]
+    rest = [r for r in others if r not in shown_twice]
     for some, claim in (
         (shown_twice, SHOWN), (of_window, report.of_window(stream)), (rest, LIKELY),
     ):  # fmt: skip
@@ -127,6 +129,8 @@ def _steps(
         sure, why = report.sure(step.loss)
         if stream.ignored and report.seemed_dropped(stream):
             sure, why = Certainty.UNDECIDABLE, SEEMED_SILENT
+        elif sure is Certainty.PROVEN and _is_unread(stream, step) and step.loss.told is None:
+            sure, why = Certainty.LIKELY, UNREAD
         stands = step.loss.told is None and step.verdict.counted > 0
         stands = stands and report.stands(stream, step.loss.mark.at_ns)
         groups.setdefault((sure, why, stands), []).append(step)
@@ -142,6 +146,11 @@ def _steps(
             claim = Claim(sure, _rests(some), certified=True, why=why)
             lost = text.partition(";")[0] + _IF_IT_WENT_ON if stands else text
             yield from _step(report, stream, about, rule, some, claim, lost)
+
+
+def _is_unread(stream: RaimsStream, step: ReportedVerdict | RepeatedMessage) -> bool:
+    """May it be otherwise at the daemon, which may not have read what came then, or before?"""
+    return stream.unread_since is not None and step.mark.frame > stream.unread_since
 
 
 def _rests(steps: list[ReportedVerdict]) -> Rests:

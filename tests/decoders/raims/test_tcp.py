@@ -168,3 +168,17 @@ def test_an_encrypted_link_is_told_once_and_is_undecodable() -> None:
         assert [(r["wire_kind"], r["kind"]) for r in rows] == [("ENCRYPTED", Kind.NOTICE)]
         assert given_frames.outcome.tolist() == [FrameOutcome.UNDECODABLE] * (1 + len(secret))
         assert decoder.account()["undecoded"] == {"encrypted raims link": 1}
+
+
+def test_a_reset_is_told_with_the_last_word_of_the_other_end() -> None:
+    decoder = RaimsStreamDecoder(DecodeSettings())
+    given_frames = frames([(data("_1.A", n), MESSAGE, 1 + n) for n in (1, 2, 3)])
+    given_frames.direction[:] = [0, 1, 0]
+    decoder.decode(given_frames)
+    given_frames.connection.ended, given_frames.connection.reset = True, (9, 77)
+    ended = replace(frames([]), connection=given_frames.connection)
+    rows = [row for batch in decoder.decode(ended) for row in batch.to_pylist()]
+    assert [(r["stream"], r["wire_kind"], r["frame"], r["at_ns"], r["detail"]) for r in rows] == [
+        ("tcp:10.77.0.1:9001>10.77.0.2:50000|", "RESET", 9, 77, '{"since":3}'),
+        ("tcp:10.77.0.2:50000>10.77.0.1:9001|", "RESET", 9, 77, '{"since":4}'),
+    ]

@@ -14,6 +14,7 @@ from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.stages import tcp as tcp_stage
 from seqaudit.decoders.stages.tcp import Sniffer, TcpAssembler, carrier_digest
 from seqaudit.decoders.tcp import flows as tcp_flows
+from seqaudit.decoders.tcp.connection import Flow
 from seqaudit.decoders.tcp.direction import EARLY_BYTES
 from seqaudit.decoders.tcp.segments import (
     SegmentFinder,
@@ -174,6 +175,15 @@ def test_a_window_probe_carries_the_next_byte() -> None:
 def test_what_a_reset_says_is_not_of_the_stream() -> None:
     done = run([*handshake(), said(b"a"), said(b"gone", at=CLIENT + 4, flags=RST | ACK)])
     assert done.payloads == [b"a"]
+
+
+def test_the_end_of_a_connection_says_where_it_was_reset() -> None:
+    flow = Flow()
+    flow.feed(1, 3, 30, CLIENT, 0, ACK, 1, b"a")
+    assert flow.reset is None
+    for frame in (4, 5):
+        flow.feed(0, frame, 10 * frame, SERVER, 0, RST, 0, b"")
+    assert flow.reset == (4, 40)
 
 
 def test_data_with_the_syn_and_with_the_fin() -> None:

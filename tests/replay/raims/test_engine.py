@@ -6,7 +6,7 @@ import pytest
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.contract.results import FINDING, TABLE
+from seqaudit.replay.contract.results import FINDING, STREAM, TABLE
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.raims import convergence as raims_convergence
 from seqaudit.replay.raims import findings as raims_findings
@@ -609,3 +609,46 @@ def test_what_went_on_just_as_subscriptions_changed_is_not_told(joined: float, k
     (row,) = [r.detail for r in rows if r.kind == TABLE and r.detail["table"] == "loss"]
     figures = stream["delivered"], row["msg_loss"], row["null_rte"]
     assert [figure is None for figure in figures] == [not known] * 3
+
+
+@pytest.mark.parametrize(
+    ("link", "word_at", "sure"), [("x", 0, False), ("x", 9, True), ("y", 0, True)]
+)
+def test_what_came_just_before_a_reset_may_not_have_been_read(
+    link: str, word_at: int, sure: bool
+) -> None:
+    """ACKs are of the kernel: only the daemon's own word behind the bytes shows that it read."""
+    world = World()
+    for place, value in enumerate((F0, F0 + 1)):
+        world.data(value, place / 10, stamp=T0)
+        world.notice(
+            "PING", place / 10, seqno=place + 1, destination=ME, stream=f"tcp:x|{PEER}|.PING"
+        )
+    since = word_at and world.number
+    world.notice("RESET", 0.3, stream=f"tcp:{link}|", source=None, since=since)
+    rows = world.rows()
+    (stream,) = [r.detail for r in rows if r.kind == STREAM and r.detail["role"] == "receiver"]
+    (row,) = [r.detail for r in rows if r.kind == TABLE and r.detail["table"] == "loss"]
+    if sure:
+        assert stream["delivered"] == [[F0, F0 + 1]]
+        assert (row["msg_loss"], row["null_rte"], row["ibx_loss"]) == (0, 0, 0)
+        return
+    assert stream["delivered"] is None
+    assert stream["lost"] is None
+    assert "the connection was reset just behind" in stream["unknown"]["delivered"]
+    for name in ("msg_loss", "null_rte", "not_sub", "repeat", "ibx_loss"):
+        assert row[name] is None
+        assert "the connection was reset just behind" in row["unknown"][name]
+
+
+def test_a_loss_behind_messages_that_may_not_have_been_read_is_likely() -> None:
+    """How many the daemon counts there depends on what it had."""
+    found = []
+    for reset in (False, True):
+        world = World()
+        world.data(F0, stamp=T0)
+        if reset:
+            world.notice("RESET", 0.1, stream="tcp:x|", source=None, since=world.number - 1)
+        world.data(F0 + 3, 0.2, stamp=T0)
+        found.append(only(world.rows(), "RA001")["certainty"])
+    assert found == ["proven", "likely"]
