@@ -66,9 +66,10 @@ class SeenViews:
         """The view that an event tells, and whether it is the first to do so."""
         view, mark = View.of(event, self._known), event.first_mark()
         if view is None:
-            if len(self.unknown_deltas) < MAX_VIEWS and mark not in self.unknown_deltas:
+            first = mark not in self.unknown_deltas and len(self.unknown_deltas) < MAX_VIEWS
+            if first:
                 self.unknown_deltas.append(mark)
-            return None, False
+            return None, first
         first = (view.creator, view.number) not in self._known
         if first and len(self.views) < MAX_VIEWS:
             self._known[view.creator, view.number] = view

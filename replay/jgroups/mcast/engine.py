@@ -366,24 +366,15 @@ class McastEngine:
     def _see_view(self, event: Event) -> View | None:
         """Note a view (V11); one without this member ends its windows, delivered or not (W5)."""
         view, first = self.seen.see(event)
-        if view is None:
-            return None
         mark = event.first_mark()
-        if (
-            self.vantage.kind == MEMBER
-            and self.members.local is not None
-            and self.view is not None
-            and self.members.local in self.view.members
-            and self.members.local not in view.members
-            and view.number > self.view.number
-            and self.excluded is None
-            and first
-        ):
+        if first and self.excluded is None and self._puts_out(view, event):
             self.excluded = (mark, "it had left" if self.leaving else "a view without it")
             if self.leaving is not None or self._from_local(event):
                 self._end_windows(event)
             else:
                 self._excluding = event
+        if view is None:
+            return None
         successor = self.members.begins_anew(view)
         if successor is not None:  # a process at the same host: its windows are its own
             self._is_gone()
@@ -394,6 +385,17 @@ class McastEngine:
             self.joined = False
             self._bases.clear()
         return view
+
+    def _puts_out(self, view: View | None, event: Event) -> bool:
+        """Is this member no longer in a view? One that tells only what it changes says who left,
+        also where the capture lacks the view before (null)."""
+        local, own, stated = self.members.local, self.view, event.details().get("view") or {}
+        if self.vantage.kind != MEMBER or local is None:
+            return False
+        out = local in stated.get("left", ()) if view is None else local not in view.members
+        if own is None:
+            return out and (view is None or self.leaving is not None)
+        return out and local in own.members and stated["id"][1] > own.number
 
     def _end_windows(self, event: Event) -> None:
         """A view ends them: this member has gone."""

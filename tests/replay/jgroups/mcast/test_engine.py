@@ -412,6 +412,35 @@ def test_a_delta_to_a_view_that_was_not_seen_changes_nothing() -> None:
     assert [mark.frame for mark in told.engine.seen.unknown_deltas] == [2]
 
 
+@pytest.mark.rule("W5")
+@pytest.mark.parametrize(
+    ("gone", "later", "delivered", "outside"),
+    [
+        ([leave_rsp(), delta(4, 53, left=B, new="", reference=3)], [], [[50, 53]], 3),
+        ([delta(4, 53, left=B, new="", reference=3)], [], [[50, 53]], 3),
+        ([leave_rsp(), view("AC", 4, 53)], [], [[50, 53]], 3),
+        ([view("AC", 4, 53)], [], [[50, 56]], 0),  # which may be older than this member
+        ([delta(4, 53, left=C, new="", reference=3)], [], [[50, 56]], 0),
+        ([delta(4, 53, left=B, new="", reference=3)], [3500, ack(56)], [[50, 56]], 0),
+    ],
+)
+def test_a_member_whose_view_is_not_in_the_capture_is_put_out_where_a_view_says_so(
+    gone: list[Step], later: list[Step], delivered: list[list[int]], outside: int
+) -> None:
+    told = heard("B", msg(50, 52), ack(51), *gone, msg(54, 56), *later)
+    assert told.told("delivered", "outside_membership") == {
+        "delivered": delivered, "outside_membership": outside,
+    }  # fmt: skip
+
+
+@pytest.mark.rule("W5")
+def test_a_delta_that_is_older_than_the_own_view_puts_nobody_out() -> None:
+    old = delta(2, 1, left=B, new="", reference=1)
+    assert heard("B", join_rsp("ABC", 3), old, msg(2)).delivered() == [[1, 2]]
+    newer = delta(5, 1, left=B, new="", reference=4)
+    assert heard("B", join_rsp("ABC", 3), newer, msg(2)).delivered() == [[1, 1]]
+
+
 # -- between members ---------------------------------------------------------------------------
 
 
