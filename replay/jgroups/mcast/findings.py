@@ -201,7 +201,7 @@ class _McastFindings(WindowReporter[McastStream]):
             yield self.make(
                 stream, "MC023", Certainty.LIKELY,
                 "{receiver_member} was late {times:time} by its ack schedule in acknowledging "
-                "messages of {sender_member}, the longest after {late}.",
+                "messages of {sender_member}, the longest after {late}, or was paused.",
                 mark=since,
                 evidence=[(since, "delivered"), (seen, "still not acknowledged")],
                 facts={

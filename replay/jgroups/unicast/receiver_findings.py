@@ -228,7 +228,7 @@ class ReceiverFindings(UnicastReporter):
             yield self.make(
                 stream, "UC018", Certainty.LIKELY,
                 "{receiver_member} acknowledged messages of {sender_member} {times:time} later "
-                "than a tick or ack_threshold allows, the longest after {late}.",
+                "than a tick or ack_threshold allows, the longest after {late}, or was paused.",
                 mark=since, evidence=[(since, "arrived"), (came, "the ACK")],
                 facts={
                     "times": facts.late_ack_count,

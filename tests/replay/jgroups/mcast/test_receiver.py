@@ -255,6 +255,7 @@ def test_with_the_flag_set_the_tick_acknowledges_within_its_jitter() -> None:
 def test_an_overdue_ack_is_said_once_a_stretch() -> None:
     told = heard("B", JOINED, msg(1), 3000, msg(2), 3000, msg(3), ack(3), 5, msg(4), 3000, msg(5))
     assert told.finding("MC023")["facts"]["times"] == 2
+    assert "or was paused" in told.finding("MC023")["text"]
 
 
 @pytest.mark.rule("R12")

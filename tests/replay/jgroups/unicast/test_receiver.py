@@ -143,6 +143,7 @@ def test_duplicates_are_not_delivered_and_provoke_an_ack() -> None:
     assert soon.findings() == [("UC005", "likely")]
     late = heard(B, data(1), TICK, ack(1, 1), data(1), 2 * TICK, ack(1, 2))
     assert ("UC018", "likely") in late.findings()
+    assert "or was paused" in late.finding("UC018")["text"]
 
 
 @pytest.mark.rule("unicast B10")
