@@ -22,7 +22,7 @@ from typing import Final
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.sequence.ranges import Range, RangeSet, half_open, inclusive, total
-from seqaudit.replay.zenoh.reasons import CLOSED, FIGURES
+from seqaudit.replay.zenoh.reasons import CLOSED, FIGURES, WAITED
 from seqaudit.replay.zenoh.report_rows import CauseRow, MissRow
 
 SYSTEM: Final = "zenoh"
@@ -146,17 +146,19 @@ def across_sessions(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, 
     """
     turns: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}
     places: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}
+    begun: dict[int, int] = {}  # capture -> when the last of its sources came first
     for capture, stream, row in streams:
         if row.get("kind") == "samples" and row["delivered"] and row["receiver"] is not None:
             turns.setdefault((capture, row["source"], row["receiver"]), []).append((stream, row))
             address = capture, row["source"], row["receiver_endpoint"]
             places.setdefault(address, []).append((stream, row))
+            begun[capture] = max(begun.get(capture, 0), row["first_ns"])
     changed: dict[tuple[int, str], Row] = {
         (capture, stream): dict.fromkeys(FIGURES)
-        | {"unknown": near["unknown"] | dict.fromkeys(FIGURES, CLOSED)}
+        | {"unknown": near["unknown"] | dict.fromkeys(FIGURES, why)}
         for (capture, *_), rows in places.items()
         for stream, near in rows
-        if any(_closed_unheard(near, far) for _, far in rows)
+        if (why := _ended_unheard(near, rows, begun[capture])) is not None
     }
     closed = frozenset(changed)
     for (capture, *_), rows in turns.items():
@@ -186,18 +188,19 @@ def across_sessions(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, 
     return changed
 
 
-def _closed_unheard(near: Row, far: Row) -> bool:
-    """Recorded: a listener over UDP closes without a word, its host answers with ICMP only; the
-    publisher goes on with a session at the same address, and its sns go on."""
-    silent_ns, last_ns, first_ns = near["receiver_silent_ns"], near["last_ns"], far["first_ns"]
-    if (
-        near["transport"] != "udp"
-        or near["leg"] == far["leg"]
-        or not (near["live"] and far["live"])
-    ):
-        return False
-    in_turn = silent_ns is not None and silent_ns <= last_ns < first_ns
-    return in_turn and bool(near["live"][-1][1] < far["live"][0][0])
+def _ended_unheard(near: Row, rows: Iterable[tuple[str, Row]], begun_ns: int) -> str | None:
+    """Why nothing shows what reached a subscriber whose session ended without a word; null: it
+    does. Recorded, with ICMP as the only answer: a listener over UDP closes, its publisher goes on
+    with a session at the same address, and its sns go on; or the publisher is killed."""
+    silent_ns, last_ns, live = near["receiver_silent_ns"], near["last_ns"], near["live"]
+    if silent_ns is None:
+        return None
+    if near["transport"] == "udp" and live and silent_ns <= last_ns:
+        later = [far for _, far in rows if last_ns < far["first_ns"] and far["leg"] != near["leg"]]
+        if any(far["live"] and live[-1][1] < far["live"][0][0] for far in later):
+            return CLOSED
+    over = max(silent_ns, last_ns) + SILENCE_NS < begun_ns
+    return WAITED if over and near["open"] and not near["subscriber_gone"] else None
 
 
 def _not_asked_for_later(near: Row, far: Row) -> Row:

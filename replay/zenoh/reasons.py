@@ -41,3 +41,4 @@ CLOSED: Final = (
     "Close: nothing shows when its socket was closed, and what came behind that reached nobody"
 )
 UNDECLARED: Final = "its key has a number that nobody declared here, unless that was not captured"
+WAITED: Final = "samples waited when its session ended unseen: nothing tells if it had them then"

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from seqaudit.replay.zenoh.legs import SILENCE_NS, across_sessions, judge
+from seqaudit.replay.zenoh.reasons import WAITED
 
 SECOND = 1_000_000_000
 SPANS = [(0, 20 * SECOND), (0, 20 * SECOND), (0, 20 * SECOND)]
@@ -19,7 +20,7 @@ def row(live: list[list[int]], role: str, **more: Any) -> dict[str, Any]:
         "receiver_endpoint": SUBSCRIBER, "first_ns": SECOND, "last_ns": 2 * SECOND,
         "last_frame": 77, "last_seqno": live[-1][1] if live else None, "heartbeat_highest": None,
         "replied": [], "unrecovered_seqnos": [], "subscriber_gone": False,
-        "receiver_silent_ns": None,
+        "receiver_silent_ns": None, "open": 0,
         "first_seqno": live[0][0] if live else None, "leg": LEG,
     } | more  # fmt: skip
 
@@ -159,6 +160,21 @@ def test_a_listener_over_udp_that_closes_says_nothing(
     near, far = across(first, second)
     assert near["delivered"] == told
     assert far["misses"] == [] if told is None else near["unknown"] == {}
+
+
+@pytest.mark.parametrize(
+    ("waited", "silent", "begun", "told"),
+    [(2, 3, 9, None), (0, 3, 9, [[0, 7]]), (2, None, 9, [[0, 7]]), (2, 3, 5, [[0, 7]])],
+)
+def test_what_waited_when_its_session_ended_without_a_word_is_not_known(
+    waited: int, silent: int | None, begun: int, told: Any
+) -> None:
+    """Recorded: a killed publisher; what waited was handed on when a frame could not be sent."""
+    silent_ns = None if silent is None else silent * SECOND
+    first = session([[0, 7]], 1, receiver_silent_ns=silent_ns, unknown={}, open=waited)
+    near, _ = across(first, session([[0, 3]], begun, leg="another", source="ef/6"))
+    assert near["delivered"] == told
+    assert near["unknown"].get("delivered") == (WAITED if told is None else None)
 
 
 def test_another_subscriber_of_the_node_misses_nothing_between_sessions() -> None:
