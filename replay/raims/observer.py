@@ -42,6 +42,7 @@ class Observer:
         self.last_change: int | None = None  # number of its last change of subscriptions
         self.changed_ns: list[int] = []  # when its subscriptions changed
         self.unseen: list[tuple[Mark, int, int]] = []  # where its numbers step: from, to
+        self.rerouted_ns: int | None = None  # when a daemon said last that it starts or ends
         self.last_of_peers: int | None = None  # number of its last word about its peers
         self.start_told = False  # its heartbeats said when it started
 
@@ -82,6 +83,16 @@ class Observer:
             gone.dropped_though_heard |= gone.seems_heard(event.at_ns)
         if not gone.dropped:
             gone.dropped, gone.dropped_ns, gone.heard_ns = True, event.at_ns, None
+
+    def learns_routes(self, now_ns: int) -> None:
+        """It has asked who is joined to whom, and the answer has nothing new: since a daemon came
+        or went its routes do not agree, and which messages that nobody wanted it counted then is
+        not known. Two heartbeats of each end that."""
+        if self.rerouted_ns is None:
+            return
+        for peer in self.peers.values():
+            if now_ns - self.rerouted_ns < 2 * peer.interval_ns:
+                peer.rerouted |= (peer.null_route.at_ns or -1) > self.rerouted_ns
 
     @property
     def unseen_changes(self) -> int:

@@ -248,6 +248,11 @@ class Receiving:
         peer = self._state.members.peer(event.source)
         word = event.wire_kind
         peer.first = peer.first or mark
+        if word in ("HELO", "BYE"):
+            self._state.observer.rerouted_ns = mark.at_ns
+        here = event.destination == self._state.observer.bridge
+        if word == "ADJ_RPY" and here and "link_state" not in detail:
+            self._state.observer.learns_routes(mark.at_ns)
         start = detail.get("start")
         if word in ("HELO", "HB", "AUTH") and isinstance(start, int):
             self._state.members.users.setdefault(event.source, Peer(event.source)).start_ns = start
@@ -273,7 +278,6 @@ class Receiving:
         if word != "AUTH" or event.destination == self._state.observer.bridge:
             link = link_of(event)
             peer.heard(word, detail.get("interval"), mark.at_ns, link)
-        here = event.destination == self._state.observer.bridge
         if word in INBOX_WORDS and here and not peer.dropped:
             self._inbox_number(event, peer, mark)
 

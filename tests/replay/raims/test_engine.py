@@ -641,6 +641,32 @@ def test_what_came_just_before_a_reset_may_not_have_been_read(
         assert "the connection was reset just behind" in row["unknown"][name]
 
 
+@pytest.mark.parametrize(
+    ("at", "answered", "answer", "known"),
+    [
+        (0.4, 0.5, {}, False),
+        (0.4, 0.5, {"link_state": 3}, True),
+        (0.1, 0.5, {}, True),
+        (0.6, 0.5, {}, True),
+        (0.4, 20.1, {}, False),
+        (0.4, 20.3, {}, True),
+    ],
+)
+def test_what_nobody_wanted_is_not_told_while_routes_did_not_agree(
+    at: float, answered: float, answer: dict[str, int], known: bool
+) -> None:
+    """Since a daemon came, up to the last answer without news of who is joined to whom."""
+    world = World()
+    world.notice("HELO", 0.2, source="cc" * 16)
+    if at < answered:
+        world.data(F0, at, subject="_1.X", stamp=T0)
+    world.notice("ADJ_RPY", answered, destination=ME, adj_info=3, **answer)
+    if at > answered:
+        world.data(F0, at, subject="_1.X", stamp=T0)
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    assert row["null_rte"] == (1 if known else None)
+
+
 def test_a_loss_behind_messages_that_may_not_have_been_read_is_likely() -> None:
     """How many the daemon counts there depends on what it had."""
     found = []
