@@ -8,7 +8,7 @@ asks the code that is tested.
 
 import random
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -500,6 +500,20 @@ def draw_world(
         book.close()
     feed = header.yaml(groups, lines=False, repairs=repairs)
     return World(feed, frames, books, header, rates, v6)
+
+
+def of_lines(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What the report says of two lines, as the truth of a world has it."""
+    both = row["line_a"], row["line_b"]
+    return {
+        "messages": row["messages"],
+        "compared": row["compared"],
+        "lost_on_both": row["lost_on_both"] + row["open_at_end"],
+        "only": [line["lost_only_here"] for line in both],
+        "measured": row["measured"],
+        "together": row["together"],
+        "first": [line["first"] for line in both],
+    }
 
 
 def pcap_bytes(frames: list[tuple[int, bytes]], snap: int = 65_535) -> bytes:

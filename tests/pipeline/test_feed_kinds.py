@@ -30,6 +30,7 @@ from tests.pipeline.feed_worlds import (
     World,
     differences,
     draw_rates,
+    of_lines,
     pcap_bytes,
     pcapng_bytes,
 )
@@ -290,18 +291,8 @@ def test_two_lines_are_arbitrated(seed: int, tmp_path: Path) -> None:
     lines = ["A=239.5.0.1:26400,B=239.5.1.1:26400"]
     report = report_of(world, tmp_path / "l.pcap", "moldudp64", lines=lines)
     (row,) = report["tables"]["feed"]["lines"]
-    both = row["line_a"], row["line_b"]
-    assert truth == {
-        "neither": truth["neither"],
-        "messages": row["messages"],
-        "compared": row["compared"],
-        "lost_on_both": row["lost_on_both"] + row["open_at_end"],
-        "only": [line["lost_only_here"] for line in both],
-        "measured": row["measured"],
-        "together": row["together"],
-        "first": [line["first"] for line in both],
-        "lead": row["line_a"]["lead_ns"],
-    }
+    lead = row["line_a"]["lead_ns"]
+    assert truth == {"neither": truth["neither"], **of_lines(row), "lead": lead}
     lost = truth["lost_on_both"] - row["open_at_end"]
     totals = {"messages": truth["messages"], "lost": lost, "recovered": 0, "unrecovered": lost}
     assert report["totals"] | totals == report["totals"]

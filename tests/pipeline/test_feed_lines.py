@@ -13,7 +13,7 @@ from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.decoders.network.builders import UDP, ethernet, ipv4, summed, udp
-from tests.pipeline.feed_worlds import START_NS, US, pcap_bytes
+from tests.pipeline.feed_worlds import START_NS, US, of_lines, pcap_bytes
 
 GROUPS: Final = ("239.5.0.1", "239.5.1.1")
 FEED: Final = """
@@ -80,16 +80,7 @@ def test_narrow_numbers_of_two_lines_are_of_one_turn(seed: int, width: int, tmp_
     options = Options(engine="direct", feeds=feeds_of([str(feed)], []))
     report = audit([CaptureInput(str(path))], options)
     (row,) = report["tables"]["feed"]["lines"]
-    both = row["line_a"], row["line_b"]
-    assert truth == {
-        "messages": row["messages"],
-        "compared": row["compared"],
-        "lost_on_both": row["lost_on_both"] + row["open_at_end"],
-        "only": [line["lost_only_here"] for line in both],
-        "measured": row["measured"],
-        "together": row["together"],
-        "first": [line["first"] for line in both],
-    }
+    assert truth == of_lines(row)
     cuts = {str(path): [1_000, 5_001, 30_000, 90_000]}
     again = audit(
         [CaptureInput(str(path))],
