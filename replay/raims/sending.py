@@ -129,7 +129,9 @@ class Sending:
 
     def _started(self, observer: Observer, start_ns: int, event: Event) -> None:
         """The daemon says when it started: its timer ticks from then on."""
-        observer.start_told = True
+        if not observer.start_told:  # what it counts of daemons that it has not met rests on it
+            observer.start_told = True
+            self._state.steady.forget()
         if observer.bridge in self._state.members.users:
             self._state.members.users[observer.bridge].start_ns = start_ns
         off_ns = ahead_of(event)

@@ -275,8 +275,21 @@ SILENT: Final = [
 ]
 
 
+#: The observer says when it started, while messages come that it does not want.
+_UNWANTED: Final = [
+    *[("send", "B", ("_1.A", "_1.B", "_1.C.D")), ("spm", "B")] * 3,
+    ("subscribe", "JOIN", "_1.A", "ME"),
+    ("send", "B", ("_1.A", "_1.B", "_1.C.D")),
+]
+STARTED: Final = [
+    [("send", "A", ["_1.A"])], _UNWANTED, [("send", "A", ["_1.A"])], [("notice", "A", "HB")],
+    _UNWANTED,
+]  # fmt: skip
+
+
 @settings(max_examples=400, deadline=None)
 @example(SILENT, HERE, {})
+@example(STARTED, ADDRESSES["A"], {})
 @given(
     st.lists(st.one_of(SENDING, SENDING, TURNS, OTHERS), max_size=30),
     st.sampled_from([HERE, HERE, ADDRESSES["A"], None]),
