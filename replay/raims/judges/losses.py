@@ -95,10 +95,16 @@ def _repeats(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterat
     whole = own_words.is_whole(report.engine.state, report.observer) is None
     if report.engine.links.apart:
         return
-    of_window = [r for r in stream.repeats if r.verdict.row == "raims-9.0"]
-    others = [r for r in stream.repeats if r.verdict.row != "raims-9.0"]
-    shown_twice = [r for r in others if whole and r.known and not _is_unread(stream, r)]
-    rest = [r for r in others if r not in shown_twice]
+    shown_twice: list[RepeatedMessage] = []
+    of_window: list[RepeatedMessage] = []
+    rest: list[RepeatedMessage] = []
+    for repeat in stream.repeats:
+        if repeat.verdict.row == "raims-9.0":
+            of_window.append(repeat)
+        elif whole and repeat.known and not _is_unread(stream, repeat):
+            shown_twice.append(repeat)
+        else:
+            rest.append(repeat)
     for some, claim in (
         (shown_twice, SHOWN), (of_window, report.of_window(stream)), (rest, LIKELY),
     ):  # fmt: skip
