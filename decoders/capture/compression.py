@@ -9,7 +9,6 @@ Formats: RFC 1952 (gz), RFC 8878 (zst), LZ4 Frame Format 1.6.
 import zlib
 from typing import Final, Protocol
 
-import lz4.frame
 import zstandard
 
 #: What a piece of input may grow to: 2 KB of zst are at most 512 blocks of 128 KB.
@@ -89,6 +88,8 @@ class _Zstandard:
 
 class _Lz4:
     def __init__(self) -> None:
+        import lz4.frame
+
         self._inner = lz4.frame.LZ4FrameDecompressor()
 
     def decode(self, data: bytes) -> bytes:

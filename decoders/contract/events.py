@@ -71,7 +71,8 @@ class Flag(IntFlag):
     ALONE = 256  # came in a datagram or frame of its own; the same
     ASIDE = 1024  # unicast of a feed with requests, to no place that the user named
     ALIKE = 2048  # without IP id, and one with all its bytes was captured shortly before
-    REFUSED = 512  # over TCP: sent, and nothing but a RST answered it, so it reached nobody
+    REFUSED = 512  # reached nobody: over TCP nothing but a RST answered it; over UDP this is what
+    # ICMP quotes of it, at the frame of the ICMP message, in a row beside that of the message
 
 
 #: Flags that do not end a run.

@@ -1,9 +1,17 @@
 """What the user decides about decoding (replay/README.md 6)."""
 
-from dataclasses import dataclass, field
+from __future__ import annotations
 
-from seqaudit.decoders.contract.feed_layout import Feed
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
 from seqaudit.decoders.contract.networks import EVERYTHING, Chosen
+
+if TYPE_CHECKING:
+    from seqaudit.decoders.contract.feed_layout import Feed
+
+#: The word of --decode-as and --no-decode for all feeds.
+FEED: Final = "feed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ an entry point, by one process at a time (others wait, and read the cache then),
 back.
 
 numba's cache does not see an edit of another file and fails where the package is read-only, so its
-folder is ours: one per hash of all decoder sources, numba version and machine. Set it (``prepare``)
+folder is ours: one per hash of what compiles, numba version and machine. Set it (``prepare``)
 before numba is first imported; workers inherit it through the environment.
 """
 
@@ -60,9 +60,6 @@ LOCK_SECONDS: Final = 120.0
 
 #: Of this process one thread compiles at a time: what makes numba fast here is set for all threads.
 _COMPILING: Final = threading.RLock()
-
-#: All sources that a compiled kernel may come from.
-DECODERS: Final = Path(__file__).parents[1]
 
 _NUMBAS_CACHE: Final = "numba/core/caching.py"
 
@@ -334,10 +331,11 @@ def prepare() -> str:
 
 
 def fingerprint() -> str:
-    """Hash of all decoder sources, the numba version and the machine."""
+    """Hash of what compiles, the numba version and the machine; a kernel's own name has its code
+    (``native.code_of``)."""
     digest = hashlib.sha256()
-    for path in sorted(DECODERS.rglob("*.py")):
-        digest.update(path.relative_to(DECODERS).as_posix().encode() + b"\0" + path.read_bytes())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
     digest.update(f"{_numbas_version()} {sys.version} {platform.machine()} {_cpu()}".encode())
     return digest.hexdigest()[:16]
 

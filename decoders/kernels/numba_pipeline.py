@@ -16,7 +16,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from llvmlite.binding import ModuleRef
@@ -59,13 +59,7 @@ def fits() -> bool:
     return all(hasattr(owners[name], part) for name, parts in _PARTS.items() for part in parts)
 
 
-class NumbaOptions(TypedDict, total=False):
-    """What ``numba.njit`` is told beside the rest."""
-
-    pipeline_class: "type[CompilerBase]"
-
-
-def options() -> NumbaOptions:
+def options() -> "dict[str, type[CompilerBase]]":
     """What ``numba.njit`` is told beside the rest."""
     return {"pipeline_class": _pipeline()} if fits() else {}
 

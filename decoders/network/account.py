@@ -26,6 +26,7 @@ from seqaudit.decoders.contract.events import (
 from seqaudit.decoders.kernels.loader import Int64s, argument, kernel, memory
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.checksums import ChecksumCounts, Sender, Senders, rows_of
+from seqaudit.decoders.network.ip_datagram import FrameSums
 from seqaudit.decoders.network.packets import FRAMES_BY, SETTLED, Flows, FrameOutcome, Packets
 from seqaudit.decoders.network.rare_links import link_name
 
@@ -111,14 +112,9 @@ class Account:
     def __init__(self, capture: int, split: int, systems: list[str]) -> None:
         self.capture = capture
         self.split = split
-        self.frames = 0
-        self.bytes = 0
-        self.wire_bytes = 0
-        self.first_ns: int | None = None
-        self.last_ns: int | None = None
+        self.sums = FrameSums()
         self.frames_by = dict.fromkeys(FRAMES_BY.values(), 0)
         self.undecoded: dict[str, int] = {}
-        self.links: dict[int, int] = {}
         self.twice = {"datagrams": 0, "again": 0, "once": 0, "pairs": 0}
         self._cut = Named()
         self._damaged = Named()
@@ -136,20 +132,21 @@ class Account:
         self._counts = np.zeros(0, np.int64)
         self._handed: tuple[Int64s, Int64s] | None = None
 
-    def add(self, packets: Packets, claimed: Int64s | int) -> None:
+    def add(self, packets: Packets, claimed: Int64s | int, *, fragments: bool = True) -> None:
         """The frames of ``packets`` after its decoders have run, fragments only as frames.
 
         Args:
+            fragments: false: they are left to who knows of which network they are.
             claimed: per row of ``packets.datagrams``, the number of the system or -1; one number
                 if that is the same for all.
         """
         frame = packets.record_column("frame")
-        ours = slice(None) if frame[0] > 0 else slice(0)  # priming frames come by themselves
-        self.frames += len(frame[ours])
-        self.bytes += int(packets.record_column("captured")[ours].sum())
-        self.wire_bytes += int(packets.record_column("original")[ours].sum())
-        self._add_times(packets.record_column("at_ns")[ours], packets.record_column("status")[ours])
-        self._add_links(packets.record_column("link")[ours], packets.link)
+        ours: slice | Int64s = slice(None)
+        if frame[0] <= 0:  # priming frames come by themselves
+            ours = slice(0)
+        elif not fragments:
+            ours = np.delete(np.arange(len(frame)), packets.fragments)
+        self.sums.add(_sums(packets, ours))
         before = self._of(FrameOutcome.TRUNCATED), self._of(*_UNREAD)
         if not packets.only_datagrams:
             self._add_settled(packets.column(k.STATE))
@@ -196,10 +193,7 @@ class Account:
     def add_endpoint(
         self, protocol: int, address: str, port: int, system: str, frames: int, size: int
     ) -> None:
-        name = PROTOCOLS.get(protocol) or (
-            str(protocol) if protocol < FIRST_ETHERTYPE else f"{protocol:#06x}"
-        )
-        key = (name, address, port, system)
+        key = (protocol_name(protocol), address, port, system)
         known = self._endpoints.get(key)
         if known is not None:
             known[0] += frames
@@ -238,17 +232,17 @@ class Account:
         )
         detail: Detail = {
             "piece": self.split,
-            "frames": self.frames,
-            "bytes": self.bytes,
-            "wire_bytes": self.wire_bytes,
-            "first_ns": self.first_ns,
-            "last_ns": self.last_ns,
+            "frames": self.sums.frames,
+            "bytes": self.sums.bytes,
+            "wire_bytes": self.sums.wire_bytes,
+            "first_ns": min(self.sums.times, default=None),
+            "last_ns": max(self.sums.times, default=None),
             "frames_by": self.frames_by,
             "undecoded": dict(self.undecoded),
             "of_no_system": {r: n for r, n in self.undecoded.items() if is_of_no_system(r)},
             "messages_by": {},
             "sureness": {},
-            "links": {link_name(link): count for link, count in self.links.items()},
+            "links": {link_name(link): count for link, count in self.sums.links.items()},
             "fragments": self.fragments,
             "twice": self.twice,
             "cut_frames": self._cut.account(),
@@ -268,20 +262,6 @@ class Account:
             _add_up(detail, account)
         detail.update(more)
         return account_batch(self.capture, self.split, detail)
-
-    def _add_times(self, at_ns: Int64s, status: Int64s) -> None:
-        known = at_ns[status == 0] if status.any() else at_ns
-        if len(known):
-            low, high = int(known.min()), int(known.max())
-            self.first_ns = low if self.first_ns is None else min(low, self.first_ns)
-            self.last_ns = high if self.last_ns is None else max(high, self.last_ns)
-
-    def _add_links(self, links: Int64s, only: int | None) -> None:
-        if only is not None and len(links):
-            self.links[only] = self.links.get(only, 0) + len(links)
-            return
-        for link, count in zip(*np.unique(links, return_counts=True), strict=True):
-            self.links[int(link)] = self.links.get(int(link), 0) + int(count)
 
     def _add_settled(self, states: Int64s) -> None:
         for state, count in enumerate(np.bincount(states).tolist()):
@@ -395,13 +375,18 @@ class Account:
         room = ENDPOINTS_HELD - len(self._endpoints)
         if len(rows) <= ENDPOINTS or len(rows) > room:
             return rows
+        hosts = self._flows.hosts
+        host, protocol = keys[rows] >> 32, keys[rows] >> 16 & 0xFF
+        names = np.array([protocol_name(one) for one in range(256)])[protocol]
+        order = np.lexsort((keys[rows] & 0xFFFF, hosts.ranks(host), names, -frames[rows]))
         known = {address for _, address, _, _ in self._endpoints}
-        named = np.array([host in known for host in self._flows.hosts], np.bool_)
-        least = np.partition(frames[rows], -ENDPOINTS)[-ENDPOINTS]
-        listed = (frames[rows] >= least) | named[keys[rows] >> 32]
-        self._endpoints_more += int(np.count_nonzero(~listed))
-        kept: Int64s = rows[listed]
-        return kept
+        kept = np.zeros(len(rows), np.bool_)
+        kept[order[:ENDPOINTS]] = True
+        if known:
+            kept |= np.array([text in known for text in hosts], np.bool_)[host]
+        self._endpoints_more += int(np.count_nonzero(~kept))
+        listed: Int64s = rows[kept]
+        return listed
 
     def _note_ttl(self, source: str, low: int, high: int) -> None:
         known = self._ttl.get(source)
@@ -409,6 +394,23 @@ class Account:
             known[0], known[1] = min(known[0], low), max(known[1], high)
         elif len(self._ttl) < TTL_ADDRESSES:
             self._ttl[source] = [low, high]
+
+
+def _sums(packets: Packets, rows: slice | Int64s) -> FrameSums:
+    """Of some of the records."""
+    names = ("captured", "original", "at_ns", "status", "link")
+    captured, original, at_ns, status, link = (packets.record_column(n)[rows] for n in names)
+    known = at_ns[status == 0] if status.any() else at_ns
+    links = {packets.link: len(link)} if packets.link is not None and len(link) else {}
+    if packets.link is None:
+        links = dict(zip(*map(np.ndarray.tolist, np.unique(link, return_counts=True)), strict=True))
+    return FrameSums(
+        len(link),
+        int(captured.sum()),
+        int(original.sum()),
+        {int(known.min()), int(known.max())} if len(known) else set(),
+        links,
+    )
 
 
 class Accounts:
@@ -469,6 +471,12 @@ class Accounts:
         told = sorted(self._of.items())
         self._of = {}
         return told
+
+
+def protocol_name(protocol: int) -> str:
+    """What an overview calls a protocol of IP or Ethernet."""
+    number = str(protocol) if protocol < FIRST_ETHERTYPE else f"{protocol:#06x}"
+    return PROTOCOLS.get(protocol, number)
 
 
 def is_of_no_system(reason: str) -> bool:

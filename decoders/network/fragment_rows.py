@@ -19,14 +19,18 @@ from seqaudit.decoders.network.ip_datagram import Fragment
 from seqaudit.decoders.network.packets import Packets
 
 
-def segment_batch(packets: Packets) -> pa.RecordBatch | None:
-    """The SEGMENT rows of the fragments among ``packets``; None if there are none."""
+def segment_batch(packets: Packets, *, tunnels: bool = False) -> pa.RecordBatch | None:
+    """The SEGMENT rows of the fragments among ``packets``; None if there are none.
+
+    Args:
+        tunnels: those in networks that tunnels number are no part of datagrams outside.
+    """
     rows = packets.fragments
     if not len(rows):
         return None
     records = rows + packets.first
     split = packets.datagrams.split << FRAME_BITS
-    carriers, details, payloads = _described(packets, records)
+    carriers, details, payloads = _described(packets, records, tunnels)
     count = len(rows)
     frame = packets.records.frame[records] | split
     at_ns = packets.records.at_ns[records]
@@ -56,47 +60,29 @@ def segment_batch(packets: Packets) -> pa.RecordBatch | None:
     )
 
 
-def _described(packets: Packets, records: Int64s) -> tuple[list[str], list[str], list[bytes]]:
+def _described(
+    packets: Packets, records: Int64s, tunnels: bool
+) -> tuple[list[str], list[str], list[bytes]]:
     """Carriers, details and payloads of the fragments, which have these records."""
     hosts = packets.datagrams.hosts
     data = packets.datagrams.data
-    fields = [
-        packets.columns[field][packets.fragments].tolist()
-        for field in (
-            k.SOURCE,
-            k.DESTINATION,
-            k.PROTOCOL,
-            k.IP_ID,
-            k.FRAGMENT,
-            k.LENGTH,
-            k.TTL,
-            k.PACKET_TYPE,
-            k.START,
-            k.STOP,
-            k.NETWORK,
-        )
-    ]
-    wire = packets.records.original[records].tolist()
+    kept = (
+        k.SOURCE, k.DESTINATION, k.PROTOCOL, k.IP_ID, k.FRAGMENT, k.LENGTH, k.TTL, k.PACKET_TYPE,
+        k.START, k.STOP, k.NETWORK,
+    )  # fmt: skip
+    fields = [packets.columns[field][packets.fragments].tolist() for field in kept]
+    frames = packets.records.original, packets.records.captured, packets.records.link
+    fields += [column[records].tolist() for column in frames]
     carriers: list[str] = []
     details: list[str] = []
     payloads: list[bytes] = []
-    for (
-        source,
-        destination,
-        protocol,
-        ip_id,
-        place,
-        length,
-        ttl,
-        packet_type,
-        start,
-        stop,
-        network,
-        size,
-    ) in zip(*fields, wire, strict=True):
+    for row in zip(*fields, strict=True):
+        source, destination, protocol, ip_id, place, length, ttl, packet_type, *more = row
+        start, stop, network, wire, captured, link = more
         ends = f"{hosts[source]}|{hosts[destination]}"
         version = 6 if ":" in hosts[source] else 4
-        carriers.append(f"ip|{ends}|{'ipv6' if version == 6 else protocol}|{ip_id}")
+        inside = f"|{network}" if tunnels and network >> k.KEY_KIND else ""
+        carriers.append(f"ip|{ends}|{'ipv6' if version == 6 else protocol}|{ip_id}{inside}")
         facts = {
             "version": version,
             "source": hosts[source],
@@ -108,7 +94,9 @@ def _described(packets: Packets, records: Int64s) -> tuple[list[str], list[str],
             "length": length,
             "ttl": ttl,
             "outgoing": int(packet_type == OUTGOING),
-            "wire": size,
+            "wire": wire,
+            "captured": captured,
+            "link": link,
         }
         if network:
             facts["network"] = network
@@ -131,7 +119,6 @@ def event_batch(columns: ByName, count: int) -> pa.RecordBatch:
 
 
 def read_segments(segments: pa.RecordBatch) -> Iterator[Fragment]:
-    """The fragments of SEGMENT rows."""
     names = ("capture", "carrier", "frame", "at_ns", "detail", "payload")
     columns = (segments.column(name).to_pylist() for name in names)
     for capture, carrier, frame, at_ns, detail, payload in zip(*columns, strict=True):

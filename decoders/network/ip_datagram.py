@@ -25,7 +25,7 @@ class Fragment:
     """One SEGMENT row.
 
     ``facts``: version, source, destination, protocol, id, offset, more, length (of what it
-    carries), ttl, outgoing (link layer), wire (bytes of the frame).
+    carries), ttl, outgoing (link layer), wire and captured (bytes of the frame), link (its type).
     """
 
     capture: int
@@ -50,12 +50,32 @@ class Fragment:
 
 
 @dataclass(slots=True)
+class FrameSums:
+    """Frames: how many, their bytes as captured and on the wire, the first and last time, and how
+    many are of each link type."""
+
+    frames: int = 0
+    bytes: int = 0
+    wire_bytes: int = 0
+    times: set[int] = field(default_factory=set)
+    links: dict[int, int] = field(default_factory=dict)
+
+    def add(self, other: "FrameSums") -> None:
+        self.frames += other.frames
+        self.bytes += other.bytes
+        self.wire_bytes += other.wire_bytes
+        both = self.times | other.times
+        self.times = {min(both), max(both)} if both else both
+        for link, frames in other.links.items():
+            self.links[link] = self.links.get(link, 0) + frames
+
+
+@dataclass(slots=True)
 class Assembly:
     """A datagram of which fragments have come; ``first`` is the earliest of them."""
 
     first: Fragment
-    frames: dict[int, int] = field(default_factory=dict)  # split to frames
-    wire_bytes: int = 0
+    frames: dict[int, FrameSums] = field(default_factory=dict)  # by split
     last_frame: int = 0
     low_ttl: int = 255
     high_ttl: int = 0
@@ -81,14 +101,18 @@ class Assembly:
 
     @property
     def frame_count(self) -> int:
-        return sum(self.frames.values())
+        return sum(own.frames for own in self.frames.values())
+
+    @property
+    def wire_bytes(self) -> int:
+        return sum(own.wire_bytes for own in self.frames.values())
 
     def add(self, fragment: Fragment) -> None:
-        """Take a fragment in."""
         split = fragment.frame >> FRAME_BITS
         facts = fragment.facts
-        self.frames[split] = self.frames.get(split, 0) + 1
-        self.wire_bytes += int(facts["wire"])
+        self.frames.setdefault(split, FrameSums()).add(
+            FrameSums(1, facts["captured"], facts["wire"], {fragment.at_ns}, {facts["link"]: 1})
+        )
         self.last_frame = max(self.last_frame, fragment.frame)
         self.low_ttl = min(self.low_ttl, int(facts["ttl"]))
         self.high_ttl = max(self.high_ttl, int(facts["ttl"]))

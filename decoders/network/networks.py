@@ -171,7 +171,7 @@ class NetworksSeen:
 
     def __init__(self) -> None:
         self._evidence = NetworkEvidence()
-        self._hosts: list[str] | None = None
+        self._hosts: Sequence[str] | None = None
         self._digests = np.zeros(0, np.int64)
 
     def note(
@@ -292,7 +292,6 @@ class OfNetworks:
 
     def __init__(self, chosen: Chosen, *, compile_it: bool, kept: int = 0) -> None:
         self._chosen = chosen
-        self._numbered = any(network >> k.KEY_KIND for network in chosen.networks)
         self._reader = PacketReader(0, 0, compile_it=compile_it, kept=kept)
         self.numbered = 0
 
@@ -312,11 +311,23 @@ class OfNetworks:
         (``stages.fragments``)."""
         networks = packets.column(k.NETWORK)
         taken = self._chosen.takes(networks)
-        if self._numbered:
+        if self._chosen.tunnels:
             outside = packets.column(k.STATE) == k.FRAGMENT_STATE
             outside &= (networks >> k.KEY_KIND == 0) & (packets.column(k.PROTOCOL) != _PGM)
             taken |= outside
         return taken
+
+
+def elsewhere(chosen: Chosen, outside: Int64s, inside: Int64s) -> npt.NDArray[np.bool_]:
+    """Whether datagrams are of another network, whose fragments came here as they might have been
+    of this one: by the network of the fragments and of what they hold, 0 where that has none."""
+    everywhere = chosen.tunnels & (outside >> k.KEY_KIND == 0)
+    away: npt.NDArray[np.bool_] = everywhere & ~chosen.takes(np.where(inside, inside, outside))
+    return away
+
+
+def is_tunnels(network: int) -> bool:
+    return network >> k.KEY_KIND > 0
 
 
 def network_name(chosen: Chosen) -> str:

@@ -7,10 +7,8 @@ has to last between chunks: the addresses, the destinations seen and the datagra
 
 from __future__ import annotations
 
-import ipaddress
-import socket
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +18,7 @@ from seqaudit.decoders.kernels import loader as kernels
 from seqaudit.decoders.kernels.loader import Int64s, spread
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network import rare_links as link_slow
+from seqaudit.decoders.network.hosts import Hosts
 
 if TYPE_CHECKING:
     from seqaudit.decoders.capture.reader import Records
@@ -88,7 +87,7 @@ class Datagrams:
     compile_it: bool
     capture: int
     split: int
-    hosts: list[str]  # addresses as text, by number
+    hosts: Sequence[str]  # addresses as text, by number
     frame: Int64s  # number in the split, from 1
     at_ns: Int64s
     start: Int64s  # of the payload in data
@@ -104,10 +103,10 @@ class Datagrams:
     # (2, of messages of a stream only: every open run ends before this one)
     outcome: Int64s  # FrameOutcome, written by the decoder that claims the datagram
     network: Int64s | None = None  # what it came in (packet_words); null: of none no number is
+    protocol: Int64s | None = None  # of IP; without UDP there are no ports; null: UDP
 
     @property
     def networks(self) -> Int64s:
-        """``network`` of each."""
         return np.zeros(self.count, np.int64) if self.network is None else self.network
 
     @classmethod
@@ -125,12 +124,8 @@ class Datagrams:
 
     def take(self, rows: Int64s) -> Datagrams:
         """Only some rows, copied; ``outcome`` of the result has to be written back."""
-        columns = {name: getattr(self, name)[rows] for name in COLUMNS}
-        network = None if self.network is None else self.network[rows]
-        return Datagrams(
-            self.data, self.compile_it, self.capture, self.split, self.hosts, **columns,
-            network=network,
-        )  # fmt: skip
+        columns = {name: getattr(self, name) for name in (*COLUMNS, "network", "protocol")}
+        return replace(self, **{name: c[rows] for name, c in columns.items() if c is not None})
 
 
 COLUMNS: Final = (
@@ -148,6 +143,22 @@ COLUMNS: Final = (
     "barrier",
     "outcome",
 )
+
+
+#: What of a datagram the kernel writes.
+_OF_ROWS: Final = {
+    "start": k.START,
+    "stop": k.STOP,
+    "length": k.LENGTH,
+    "source": k.SOURCE,
+    "destination": k.DESTINATION,
+    "source_port": k.SOURCE_PORT,
+    "destination_port": k.DESTINATION_PORT,
+    "ip_id": k.IP_ID,
+    "flags": k.FLAGS,
+    "network": k.NETWORK,
+    "protocol": k.PROTOCOL,
+}
 
 
 @dataclass(slots=True)
@@ -179,6 +190,14 @@ class Packets:
         """A kernel field of the rows of ``datagrams``."""
         column: Int64s = self.columns[field]
         return column if len(self.rows) == len(column) else column[self.rows]
+
+    def datagrams_of(self, rows: Int64s, **told: object) -> Datagrams:
+        """These rows as datagrams for a decoder, whatever they are; ``told``: what is another."""
+        nothing = np.zeros(len(rows), np.int64)
+        columns = {name: self.columns[field][rows] for name, field in _OF_ROWS.items()}
+        columns |= {name: self.record_column(name)[rows] for name in ("frame", "at_ns")}
+        columns |= {"barrier": nothing, "outcome": nothing.copy()}
+        return replace(self.datagrams, **(columns | told))
 
     def record_column(self, name: str) -> Int64s:
         """A column of the records, row by row."""
@@ -219,25 +238,18 @@ class Flows:
     def __init__(self, work: Int64s) -> None:
         self._work: Int64s | None = work
         self._rows: Int64s = np.zeros((0, k.FLOW_WORDS), np.int64)
-        self.hosts: list[str] = []
+        self.hosts = Hosts(work)
 
     def table_of_hosts(self) -> Int64s:
         """The addresses as the kernel has them, as long as it has."""
         assert self._work is not None
         return self._work[k.HOST_ROWS : k.FLOW_SLOTS]
 
-    def take_in(self) -> None:
-        """Name the addresses that the kernel has added."""
-        assert self._work is not None
-        first, stop = len(self.hosts), int(self._work[k.HOST_COUNT])
-        rows = self._work[k.HOST_ROWS :][first * k.HOST_WORDS : stop * k.HOST_WORDS]
-        for version, *words in rows.reshape(-1, k.HOST_WORDS).tolist():
-            self.hosts.append(address_text(version, words))
-
     def retire(self) -> None:
         """Keep what was counted and empty the kernel's tables."""
         assert self._work is not None
         self._rows = self._counts(self._work).copy()
+        self.hosts.keep()
         self._work[k.HOST_COUNT] = self._work[k.FLOW_COUNT] = 0
         self._work[k.HOST_SLOTS : k.HEADS] = 0
         self._work = None
@@ -249,13 +261,6 @@ class Flows:
     def _counts(self, work: Int64s) -> Int64s:
         stop = k.FLOW_ROWS + int(work[k.FLOW_COUNT]) * k.FLOW_WORDS
         return work[k.FLOW_ROWS : stop].reshape(-1, k.FLOW_WORDS)
-
-
-def address_text(version: int, words: list[int]) -> str:
-    """The canonical text of an address of four 32-bit words (IPv4: the last one)."""
-    if version == k.NETWORK_IPV4:
-        return socket.inet_ntoa(words[3].to_bytes(4))
-    return str(ipaddress.IPv6Address(words[0] << 96 | words[1] << 64 | words[2] << 32 | words[3]))
 
 
 class PacketReader:
@@ -295,8 +300,7 @@ class PacketReader:
             stop, datagrams, columns = self._scan(records, l3, first, last)
             if stop > first:
                 only = datagrams == stop - first
-                packets = self._datagrams if only else self._mixed
-                yield packets(records, link, first, columns)
+                yield self._packets(records, link, first, columns, only=only)
             if stop < last:
                 self.flows.retire()
                 self.flows = Flows(self._work)
@@ -305,7 +309,8 @@ class PacketReader:
     def again(self, packets: Packets) -> Packets:
         """The last ones that were read, some of which somebody has found to be something else."""
         self._work[k.ODD_ROWS] = 1
-        return self._mixed(packets.records, packets.link, packets.first, packets.columns)
+        told = packets.records, packets.link, packets.first, packets.columns
+        return self._packets(*told, only=False)
 
     def tunnels(self) -> dict[str, int]:
         """Frames whose packet came in a tunnel, by the kind of the innermost and its network."""
@@ -349,7 +354,6 @@ class PacketReader:
             room,
             kernels.argument(self._work, compile_it=compile_it),
         )
-        self.flows.take_in()
         columns = self._out[: room * k.FIELDS].reshape(k.FIELDS, room)[:, : stop - first]
         return int(stop), int(datagrams), columns
 
@@ -366,46 +370,32 @@ class PacketReader:
                 self._out[field * self._room : field * self._room + self._rows] = value
         return self._room
 
-    def _datagrams(
-        self, records: Records, link: int | None, first: int, columns: Int64s
+    def _packets(
+        self, records: Records, link: int | None, first: int, columns: Int64s, *, only: bool
     ) -> Packets:
-        """Nothing but datagrams, as is usual: nothing is copied."""
+        """``only``: nothing but datagrams, as is usual; nothing is copied then."""
         count = columns.shape[1]
         if len(self._nothing) < count:
             self._nothing, self._all = np.zeros(count, np.int64), np.arange(count)
-        datagrams = self._of(
-            records, slice(first, first + count), columns, slice(None), self._nothing[:count]
+        rows, fragments, barrier = self._all[:count], self._nothing[:0], self._nothing[:count]
+        taken: tuple[Int64s, Int64s] | tuple[slice, slice] = (
+            slice(first, first + count),
+            slice(None),
         )
-        return Packets(
-            records,
-            first,
-            columns,
-            self._all[:count],
-            self._nothing[:0],
-            datagrams,
-            self.flows,
-            only_datagrams=True,
-            link=link,
-            out=self._out,
-            room=self._room,
-            networked=bool(self._work[k.NETWORKED]),
-        )
-
-    def _mixed(self, records: Records, link: int | None, first: int, columns: Int64s) -> Packets:
-        state = columns[k.STATE]
-        fragment = state == k.FRAGMENT_STATE
-        rows = np.flatnonzero((state == k.DATAGRAM) | fragment)
-        fragments = np.flatnonzero(fragment)
-        datagrams = self._of(records, rows + first, columns, rows, fragment[rows].astype(np.int64))
+        if not only:
+            fragment = columns[k.STATE] == k.FRAGMENT_STATE
+            rows = np.flatnonzero((columns[k.STATE] == k.DATAGRAM) | fragment)
+            fragments, barrier = np.flatnonzero(fragment), fragment[rows].astype(np.int64)
+            taken = rows + first, rows
         return Packets(
             records,
             first,
             columns,
             rows,
             fragments,
-            datagrams,
+            self._of(records, taken[0], columns, taken[1], barrier),
             self.flows,
-            only_datagrams=False,
+            only_datagrams=only,
             link=link,
             out=self._out,
             room=self._room,
@@ -421,6 +411,10 @@ class PacketReader:
         barrier: Int64s,
     ) -> Datagrams:
         """Datagrams of these rows of ``columns``, which are ``at`` in the columns of records."""
+        told = {name: columns[field][rows] for name, field in _OF_ROWS.items()}
+        told["flags"] = told["flags"] & k.EVENT_FLAGS
+        if not self._work[k.NETWORKED]:
+            del told["network"]
         return Datagrams(
             data=records.data,
             compile_it=self._compile_it,
@@ -429,18 +423,9 @@ class PacketReader:
             hosts=self.flows.hosts,
             frame=records.frame[at],
             at_ns=records.at_ns[at],
-            start=columns[k.START][rows],
-            stop=columns[k.STOP][rows],
-            length=columns[k.LENGTH][rows],
-            source=columns[k.SOURCE][rows],
-            destination=columns[k.DESTINATION][rows],
-            source_port=columns[k.SOURCE_PORT][rows],
-            destination_port=columns[k.DESTINATION_PORT][rows],
-            ip_id=columns[k.IP_ID][rows],
-            flags=columns[k.FLAGS][rows] & k.EVENT_FLAGS,
             barrier=barrier,
             outcome=np.zeros(len(barrier), np.int64),
-            network=columns[k.NETWORK][rows] if self._work[k.NETWORKED] else None,
+            **told,
         )
 
     def _network_offsets(self, records: Records, link: int | None) -> Int64s:

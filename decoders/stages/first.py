@@ -5,12 +5,14 @@ replay/README.md 5).
 second. Neither knows Spark: they run in a worker and in the direct engine alike.
 """
 
+from __future__ import annotations
+
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +21,6 @@ from seqaudit.decoders.capture.pieces import Piece
 from seqaudit.decoders.capture.reader import STDIN, Reader, Records
 from seqaudit.decoders.contract.errors import CaptureError
 from seqaudit.decoders.contract.networks import Chosen
-from seqaudit.decoders.feeds.carriers import CarriedFeeds
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
@@ -30,12 +31,16 @@ from seqaudit.decoders.network.order import PieceOrder
 from seqaudit.decoders.network.overlap import AHEAD_BYTES, in_order
 from seqaudit.decoders.network.packets import PacketReader, Packets
 from seqaudit.decoders.network.rare_links import link_name
+from seqaudit.decoders.network.refusals import refused
 from seqaudit.decoders.stages.fragments import Assembler
 from seqaudit.decoders.stages.registry import DecodeSettings, Dispatcher, stream_systems
 from seqaudit.decoders.stages.second import reassemble
 from seqaudit.decoders.stages.tcp import Sniffer, TcpAssembler
 from seqaudit.decoders.tcp.first_look import FirstLook
 from seqaudit.decoders.tcp.segments import LEFT, SegmentFinder, Segments, segment_rows
+
+if TYPE_CHECKING:
+    from seqaudit.decoders.feeds.carriers import OverEthernet, OverIp
 
 __all__ = ["decode_piece", "reassemble", "wants_compiled"]
 
@@ -77,7 +82,7 @@ def decode_piece(
     streams = _PieceSegments(piece, settings, account, compile_it=compile_it)
     here = settings.finish_fragments and piece.whole
     assembler = Assembler(settings, compile_it=compile_it) if here else None
-    carried = CarriedFeeds(settings, account)
+    carriers = _carriers(settings, account)
     seen, chosen = NetworksSeen(), None
     if (networks := settings.chosen_of(piece.capture)).networks:
         chosen = OfNetworks(networks, compile_it=compile_it, kept=settings.kept_protocols)
@@ -85,8 +90,7 @@ def decode_piece(
     near = partial(_neighbours, networks=networks, settings=settings, compile_it=compile_it)
     before = near(piece.before, at=-sum(p.size_bytes for p in piece.before))
     if overlaps:
-        behind = near(piece.behind, at=piece.size_bytes)
-        ordered = in_order(chain(before, chunks, behind), order)
+        ordered = in_order(chain(before, chunks, near(piece.behind, at=piece.size_bytes)), order)
     else:
         for primes in before:
             _have_in_mind(packet_reader, primes)
@@ -96,17 +100,20 @@ def decode_piece(
             packets = checksums.judged(packet_reader, found)
             batches, claimed = dispatcher.decode(packets.datagrams)
             yield from batches
-            account.add(packets, claimed)
+            account.add(packets, claimed, fragments=chosen is None)
             checksums.note(packets, claimed)
-            yield from carried.feed(packets)
+            yield from dispatcher.refused(refused(packets))
+            for carrier in () if packets.only_datagrams else carriers:
+                yield from carrier.feed(packets)
             yield from streams.feed(packets)
             if packets.networked:
                 seen.note(packets, claimed, streams.rows, packets.record_column("at_ns"))
-            segments = segment_batch(packets)
+            segments = segment_batch(packets, tunnels=networks.tunnels)
             if segments is not None:
                 yield from [segments] if assembler is None else assembler.feed(segments)
     yield from dispatcher.finish()
-    yield from carried.finish()
+    for carrier in carriers:
+        yield from carrier.decoder.finish()
     if assembler is not None:
         yield from assembler.finish()
     yield from streams.finish()
@@ -121,7 +128,15 @@ def decode_piece(
         facts["numbered"] = chosen.numbered
     elif evidence := seen.rows():
         facts["networks"] = evidence
-    yield account.row(facts, [*dispatcher.accounts(), *carried.accounts()])
+    yield account.row(facts, [*dispatcher.accounts(), *(one.decoder.account() for one in carriers)])
+
+
+def _carriers(settings: DecodeSettings, account: Account) -> list[OverIp | OverEthernet]:
+    if not settings.feeds:
+        return []
+    from seqaudit.decoders.feeds.carriers import carriers_of
+
+    return carriers_of(settings, account)
 
 
 def _neighbours(

@@ -20,14 +20,14 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.capture.reader import Records
-from seqaudit.decoders.contract.events import FRAME_BITS, Flag
+from seqaudit.decoders.contract.events import FRAME_BITS, ByName, Flag
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import OF_NOBODY, Accounts
 from seqaudit.decoders.network.checksums import ChecksumCheck
 from seqaudit.decoders.network.fragment_rows import read_segments
-from seqaudit.decoders.network.ip_datagram import Assembly, Fragment
-from seqaudit.decoders.network.networks import NetworksSeen
+from seqaudit.decoders.network.ip_datagram import Assembly, Fragment, FrameSums
+from seqaudit.decoders.network.networks import NetworksSeen, elsewhere
 from seqaudit.decoders.network.packets import (
     SETTLED,
     Datagrams,
@@ -51,6 +51,8 @@ BATCH_BYTES: Final = 4 << 20
 
 RAW: Final = 101  # LINKTYPE_RAW
 FRAME_MASK: Final = (1 << FRAME_BITS) - 1
+#: Why a datagram is not counted here: it is of a network that is a capture of its own.
+ELSEWHERE: Final = "of another network"
 DAMAGED: Final = SETTLED[k.DAMAGED][1]
 
 Key = tuple[int, str]  # capture, carrier
@@ -62,7 +64,7 @@ class DatagramFate:
 
     outcome: FrameOutcome | None = None
     reason: str = ""
-    frames: dict[int, int] = field(default_factory=dict)  # of repeats: split to frames
+    frames: dict[int, FrameSums] = field(default_factory=dict)  # of repeats: by split
 
 
 @dataclass(slots=True)
@@ -234,7 +236,7 @@ class Assembler:
         if known is not None:
             for split, frames in assembly.frames.items():
                 if known.fate.outcome is None:
-                    known.fate.frames[split] = known.fate.frames.get(split, 0) + frames
+                    known.fate.frames.setdefault(split, FrameSums()).add(frames)
                 else:
                     self._count(first.capture, split, known.fate.outcome, frames, known.fate.reason)
         else:
@@ -244,7 +246,10 @@ class Assembler:
         """Of what is spoiled or incomplete its beginning shows that."""
         first = assembly.first
         if assembly.head is None:
-            self._no_datagram(assembly, "")
+            network = np.array([first.facts.get("network", 0)])
+            chosen = self._settings.chosen_of(first.capture)
+            if not elsewhere(chosen, network, np.zeros_like(network)).any():
+                self._no_datagram(assembly, "")
         else:
             self._make_ready(
                 Whole(
@@ -295,11 +300,15 @@ class Assembler:
         )  # fmt: skip
 
     def _count(
-        self, capture: int, split: int, outcome: FrameOutcome, frames: int, reason: str
+        self, capture: int, split: int, outcome: FrameOutcome, sums: FrameSums, reason: str
     ) -> None:
+        if reason == ELSEWHERE:
+            return
         account = self._accounts.of(capture, split)
-        account.count(outcome, frames, reason)
-        account.fragments["frames"] += frames
+        account.count(outcome, sums.frames, reason)
+        account.fragments["frames"] += sums.frames
+        if self._settings.chosen_of(capture).networks:
+            account.sums.add(sums)
 
     def _flush(self) -> Iterator[pa.RecordBatch]:
         """Decode what is ready, then tell what happened to frames since the last time."""
@@ -321,7 +330,7 @@ class Assembler:
         yield from self._accounts.told_problems()
         for key, account in self._accounts.taken_out():
             seen = self._seen.pop(key, None)
-            facts = {} if seen is None else {"networks": seen.rows()}
+            facts: ByName = {"numbered": 0} | ({} if seen is None else {"networks": seen.rows()})
             yield account.row(facts, decoder_accounts.get(key, ()))
 
     def _decode(
@@ -339,8 +348,10 @@ class Assembler:
                 account.add_damaged([whole.frame & FRAME_MASK], [whole.at_ns])
             fate.outcome, fate.reason = one.outcome, one.reason
             for frames in (assembly.frames, fate.frames):
-                for split, count in frames.items():
-                    self._count(whole.capture, split, one.outcome, count, one.reason)
+                for split, sums in frames.items():
+                    self._count(whole.capture, split, one.outcome, sums, one.reason)
+            if one.reason == ELSEWHERE:
+                continue
             account.fragments["datagrams"] += 1
             count = assembly.frame_count
             account.add_endpoint(
@@ -359,7 +370,8 @@ class Assembler:
     def _recognise(self, key: tuple[int, int], wholes: list[Whole]) -> None:
         """Whose incomplete or spoiled datagrams are; what decoders make of them is not kept."""
         for one in self._offer(key, wholes, Dispatcher(self._settings), []):
-            self._no_datagram(one.whole.assembly, one.system)
+            if one.reason != ELSEWHERE:
+                self._no_datagram(one.whole.assembly, one.system)
 
     def _offer(
         self,
@@ -383,11 +395,13 @@ class Assembler:
             columns = [packets.column(field).tolist() for field in fields]
             part = wholes[packets.first : packets.first + len(columns[0])]
             datagrams = _separated(packets, part)
-            if chosen.networks:
-                before = [whole.assembly.first.facts.get("network", 0) for whole in part]
-                networks = packets.column(k.NETWORK)
-                taken = chosen.takes(np.where(networks, networks, before))[packets.rows]
-                datagrams.outcome[np.repeat(~taken, 2)] = FrameOutcome.OTHER
+            before = np.array(
+                [one.assembly.first.facts.get("network", 0) for one in part], np.int64
+            )
+            networks = packets.column(k.NETWORK)
+            others = ~chosen.takes(np.where(networks, networks, before))[packets.rows]
+            datagrams.outcome[np.repeat(others, 2)] = FrameOutcome.OTHER
+            away = elsewhere(chosen, before, networks).tolist()
             decoded, claimant = dispatcher.decode(datagrams)
             if checksums is not None:
                 own = claimant if isinstance(claimant, int) else claimant[::2]
@@ -400,14 +414,19 @@ class Assembler:
             batches += decoded
             at = 0
             hosts = packets.datagrams.hosts
-            for whole, state, protocol, *ends, port, ttl in zip(part, *columns, strict=True):
+            for whole, is_away, state, protocol, *ends, port, ttl in zip(
+                part, away, *columns, strict=True
+            ):
                 facts = whole.assembly.first.facts
                 outer = facts["source"], facts["destination"]
                 source, destination = outer if min(ends) < 0 else (hosts[end] for end in ends)
                 where = protocol, source, destination, port
                 ttls = None if (source, destination) == outer else (ttl, ttl)
-                if state in SETTLED:
-                    yield Offered(whole, *SETTLED[state], "", *where, ttls)
+                settled = state in SETTLED
+                if settled or is_away:
+                    fate = (FrameOutcome.OTHER, ELSEWHERE) if is_away else SETTLED[state]
+                    yield Offered(whole, *fate, "", *where, ttls)
+                    at += 0 if settled else 2
                     continue
                 outcome = FrameOutcome(int(datagrams.outcome[at]))
                 system = "" if claimed[at] == NOBODY else dispatcher.systems[int(claimed[at])]

@@ -6,7 +6,7 @@ these lines; the first to claim one has it. ``--decode-as`` and ``--no-decode`` 
 recognition: a forced datagram is seen by its decoder alone and is malformed if that refuses it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final, Protocol
@@ -17,10 +17,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import distinct
 from seqaudit.decoders.contract.events import Flag
-from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.feeds.datagrams import SYSTEM as FEED
-from seqaudit.decoders.feeds.datagrams import FeedDecoder
-from seqaudit.decoders.feeds.streams import FeedStreams
+from seqaudit.decoders.contract.settings import FEED, DecodeSettings
 from seqaudit.decoders.jgroups.datagrams import JGroupsDecoder
 from seqaudit.decoders.jgroups.tcp import JGroupsStreams
 from seqaudit.decoders.kernels.loader import Int64s, is_kept
@@ -70,6 +67,8 @@ DECODERS: Final[dict[str, Callable[[DecodeSettings], DatagramDecoder]]] = {}
 STREAMS: Final[dict[str, Callable[[DecodeSettings], StreamSystem]]] = {}
 #: Of systems whose engines put messages together themselves.
 READERS: Final[dict[str, Read]] = {}
+#: Systems whose engines want to know what reached nobody (Flag.REFUSED over UDP).
+TOLD_OF_REFUSALS: Final[set[str]] = set()
 
 
 def register(
@@ -77,6 +76,8 @@ def register(
     datagrams: Callable[[DecodeSettings], DatagramDecoder] | None = None,
     tcp: Callable[[DecodeSettings], StreamSystem] | None = None,
     read: Read | None = None,
+    *,
+    refusals: bool = False,
 ) -> None:
     """Know a system from here on: before anything is decoded."""
     if datagrams is not None:
@@ -85,11 +86,20 @@ def register(
         STREAMS[name] = tcp
     if read is not None:
         READERS[name] = read
+    if refusals:
+        TOLD_OF_REFUSALS.add(name)
 
 
-register(FEED, FeedDecoder)  # the user has said where they are, so nobody else is asked first
+def _feeds(settings: DecodeSettings) -> DatagramDecoder:
+    """Most captures are audited without feeds: what decodes them is imported where it is needed."""
+    from seqaudit.decoders.feeds.datagrams import FeedDecoder
+
+    return FeedDecoder(settings)
+
+
+register(FEED, _feeds)  # the user has said where they are, so nobody else is asked first
 register("jgroups", JGroupsDecoder, JGroupsStreams)
-register("zenoh", ZenohDecoder, ZenohStreams, zenoh_messages.read)
+register("zenoh", ZenohDecoder, ZenohStreams, zenoh_messages.read, refusals=True)
 register("pgm", PgmDecoder)
 register("raims", RaimsDecoder, RaimsStreams)
 register("rv", tcp=RvStreams)
@@ -138,6 +148,7 @@ class Dispatcher:
             _worth_of(system, part) if decoders is None else _KernelWorth(table[system], part)
             for system, part in parts
         ]
+        self._refusals = [table[s](part) for s, part in parts if s in TOLD_OF_REFUSALS]
         self._sparing = settings.sparing
         self._forced = [
             (port, self.systems.index(system) if system in self.systems else WITHHELD)
@@ -174,6 +185,13 @@ class Dispatcher:
             claimed[taken if offered is None else taken & offered] = number
             left = still
         return batches, claimed
+
+    def refused(self, refusals: Iterable[Datagrams]) -> Iterator[pa.RecordBatch]:
+        """Rows of what reached nobody, for the systems that are told: it is counted nowhere."""
+        for datagrams in refusals:
+            for decoder in self._refusals:
+                yield from decoder.decode(replace(datagrams, outcome=datagrams.outcome.copy()))
+                yield from decoder.finish()
 
     def _decode_some(self, datagrams: Datagrams) -> tuple[list[pa.RecordBatch], Int64s]:
         """The same where some datagrams are forced, or rows are barriers, which all see."""
@@ -225,10 +243,13 @@ class Dispatcher:
 
 def stream_systems(settings: DecodeSettings) -> dict[str, StreamSystem]:
     """The systems over TCP, by name, and feeds."""
-    feeds = () if FEED in settings.no_decode else settings.feeds
-    return {name: make(settings) for name, make in STREAMS.items()} | {
-        feed.over_tcp: FeedStreams(feed, settings) for feed in feeds if feed.framing is not None
-    }
+    systems = {name: make(settings) for name, make in STREAMS.items()}
+    if settings.feeds and FEED not in settings.no_decode:
+        from seqaudit.decoders.feeds.streams import FeedStreams
+
+        feeds = [feed for feed in settings.feeds if feed.framing is not None]
+        systems |= {feed.over_tcp: FeedStreams(feed, settings) for feed in feeds}
+    return systems
 
 
 class _KernelWorth:

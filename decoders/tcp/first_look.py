@@ -136,7 +136,7 @@ class FirstLook:
         waiting = fates.waiting & ~forced
         if np.count_nonzero(waiting[fates.group]) > HELD:
             waiting[:] = False
-        middle = fates.middle & ~forced
+        middle = fates.middle & ~forced & ~refused  # what a RST ends goes on with a SYN only
         states[fates.numbers] = np.where(refused, LEFT, np.where(waiting, FRESH, WANTED))
         states[fates.numbers[middle]] = MIDDLE
         out, others = self._divided(segments, ends, held, fates, refused, waiting)

@@ -142,7 +142,6 @@ class Runs:
         return bool(self._rows_before[stop] > self._rows_before[row])
 
     def row(self, number: int) -> SegmentRow:
-        """A row by itself."""
         at = number - self._block_at
         if at != len(self._block):
             if 0 <= at < len(self._block):

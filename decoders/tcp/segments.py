@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, overload
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import CAPTURE_SYSTEM, OUTGOING
 from seqaudit.decoders.network.checksum_kernels import MARKS, TCP
 from seqaudit.decoders.network.checksums import verified
+from seqaudit.decoders.network.hosts import Hosts, Made
 from seqaudit.decoders.network.packets import Flows, Packets
 from seqaudit.decoders.tcp.wire import ACK, SYN
 
@@ -176,7 +177,7 @@ class SegmentFinder:
         self._before: dict[str, int] = {}  # states of carriers under numbers that are gone
         self._flows: Flows | None = None
         self._numbers = Numbers()
-        self._keys = _Keys(0, [], self._numbers)
+        self._keys = _Keys(0, Hosts(np.zeros(k.HOST_ROWS, np.int64)), self._numbers)
         self._turned: Int64s = np.zeros(0, np.int64)  # direction of what the lower number sends
         self.states: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._marked = memory(k.HOSTS)  # counted by connection, when they are over
@@ -262,7 +263,7 @@ class SegmentFinder:
                 self._before[self._keys[number][1]] = int(self.states[number])
             self._flows = packets.flows
             self._numbers = Numbers()
-            self._keys = _Keys(packets.datagrams.capture, packets.datagrams.hosts, self._numbers)
+            self._keys = _Keys(packets.datagrams.capture, packets.flows.hosts, self._numbers)
             self._turned, self.states = np.zeros(0, np.int64), np.zeros(0, np.uint8)
         columns = packets.columns
         # numbers of addresses are below 2^16
@@ -295,23 +296,21 @@ class SegmentFinder:
                 self.states[number] = self._before.pop(self._keys[number][1], FRESH)
 
 
-class _Keys(Sequence[Key]):
+class _Keys(Made[Key]):
     """Keys of connections by number; the text of a carrier is made where somebody asks for it."""
 
-    def __init__(self, capture: int, hosts: Sequence[str], numbers: Numbers) -> None:
+    def __init__(self, capture: int, hosts: Hosts, numbers: Numbers) -> None:
+        super().__init__()
         self._capture = capture
         self._hosts = hosts
         self._numbers = numbers
-        self._known: dict[int, Key] = {}
         self._asked: dict[str, int] = {}
 
     def turned(self, first: int) -> Int64s:
         """Of connections from a number on; 1: the higher end is the carrier's first."""
-        texts = (
-            map(self._hosts.__getitem__, (ends[first:] >> 16).tolist())
-            for ends in (self._numbers.low, self._numbers.high)
-        )
-        return np.fromiter((high < low for low, high in zip(*texts, strict=True)), np.int64)
+        low, high = self._numbers.low[first:] >> 16, self._numbers.high[first:] >> 16
+        ranks = self._hosts.ranks(np.append(low, high))
+        return (ranks[len(low) :] < ranks[: len(low)]).astype(np.int64)
 
     def number(self, carrier: str) -> int | None:
         """Of a carrier, if it is there."""
@@ -323,21 +322,12 @@ class _Keys(Sequence[Key]):
     def __len__(self) -> int:
         return len(self._numbers.low)
 
-    @overload
-    def __getitem__(self, number: int) -> Key: ...
-    @overload
-    def __getitem__(self, number: slice) -> Sequence[Key]: ...
-    def __getitem__(self, number: int | slice) -> Key | Sequence[Key]:
-        if isinstance(number, slice):
-            return [self[one] for one in range(*number.indices(len(self)))]
-        known = self._known.get(number)
-        if known is None:
-            ends = (int(self._numbers.low[number]), int(self._numbers.high[number]))
-            first, second = sorted((self._hosts[end >> 16], end & 0xFFFF) for end in ends)
-            carrier = f"tcp|{socket_text(*first)}|{socket_text(*second)}"
-            known = self._known[number] = self._capture, carrier
-            self._asked[carrier] = number
-        return known
+    def _make(self, number: int) -> Key:
+        ends = (int(self._numbers.low[number]), int(self._numbers.high[number]))
+        first, second = sorted((self._hosts[end >> 16], end & 0xFFFF) for end in ends)
+        carrier = f"tcp|{socket_text(*first)}|{socket_text(*second)}"
+        self._asked[carrier] = number
+        return self._capture, carrier
 
 
 class Numbers:
@@ -379,7 +369,6 @@ class Numbers:
 
 
 def segment_rows(segments: Segments) -> pa.RecordBatch:
-    """SEGMENT rows of segments."""
     count = segments.count
     numbers, flow = grouped(segments.flow)
     keys = [segments.keys[number] for number in numbers.tolist()]
@@ -421,7 +410,6 @@ def segment_rows(segments: Segments) -> pa.RecordBatch:
 
 
 def read_segment_rows(batch: pa.RecordBatch) -> Segments:
-    """The segments of SEGMENT rows."""
     carriers, sources = encoded(batch.column("carrier")), encoded(batch.column("source"))
     carrier, capture = carriers.indices.to_numpy(), batch.column("capture").to_numpy()
     captures, which = grouped(capture)

@@ -148,19 +148,16 @@ class TraceSearch:
         heads = Heads.of(data, starts, stops)
         refused = [system.refuses(heads) for system in self._systems]
         found = ~np.logical_and.reduce(refused) if refused else ~found
-        for direction, row, place in self._traced(data, starts, stops):
+        told = self._traced(data, starts, stops)
+        marks = len(self._marks)
+        lead = [each for each in told if each[1] >= marks and each[2] != wire.ANYWHERE]
+        found[[each[0] for each in told if each[1] < marks or each[2] == wire.ANYWHERE]] = True
+        for direction, row, place in lead:
             if not found[direction]:
-                begin, stop = int(starts[direction]), int(stops[direction])
-                found[direction] = self._is_trace(data, begin, stop, row, place)
+                lengths, start = self._lengths[row - marks], int(starts[direction])
+                seen = data[start : min(int(stops[direction]), start + lengths.within)]
+                found[direction] = lengths.reads(seen, place - start, lengths.width)
         return found
-
-    def _is_trace(self, data: bytes, start: int, stop: int, row: int, place: int) -> bool:
-        """Whether the system of a row has to be asked."""
-        if row < len(self._marks) or place == wire.ANYWHERE:
-            return True
-        lengths = self._lengths[row - len(self._marks)]
-        seen = data[start : min(stop, start + lengths.within)]
-        return lengths.reads(seen, place - start, lengths.width)
 
     def _traced(self, data: bytes, starts: Int64s, stops: Int64s) -> list[list[int]]:
         """Traces: direction, row and place."""

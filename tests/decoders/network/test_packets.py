@@ -1,6 +1,7 @@
 """Link layer, IP and UDP: one test a rule, a slow model, and what tshark says."""
 
 import ipaddress
+import random
 import shutil
 import struct
 import subprocess
@@ -8,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -474,13 +476,27 @@ def test_addresses_are_text_once_and_in_canonical_form() -> None:
     packets = [Packet(ipv6(udp(PAYLOAD), source=source), 229) for source in sources * 2]
     reader = PacketReader(0, 0, compile_it=False)
     (found,) = reader.read(records(packets))
-    assert found.flows.hosts == [
+    assert list(found.flows.hosts) == [
         "2001:db8::1:0:0:1",
         DESTINATION6,
         "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
         "::",
         "::1",
     ]
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_addresses_are_ordered_as_their_texts_are(mixed: bool) -> None:
+    chance = random.Random(1)
+    octets = [0, 1, 2, 9, 10, 19, 99, 100, 101, 199, 200, 255]
+    sources = [".".join(str(chance.choice(octets)) for _ in range(4)) for _ in range(300)]
+    packets = [Packet(ipv4(udp(PAYLOAD), source=source), 228) for source in sources]
+    if mixed:
+        packets += [Packet(ipv6(udp(PAYLOAD), source=f"{end}::1"), 229) for end in (1, "2a", "fe")]
+    (found,) = PacketReader(0, 0, compile_it=False).read(records(packets))
+    hosts = found.flows.hosts
+    ranks = hosts.ranks(np.arange(len(hosts)))
+    assert [hosts[number] for number in np.argsort(ranks).tolist()] == sorted(hosts)
 
 
 def test_a_full_table_of_addresses_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1010,7 +1026,7 @@ def test_frames_agree_with_tshark(name: str) -> None:
         assert mine == {key: other[key] for key in mine}
 
 
-def as_tshark(number: int, row: dict[str, int], hosts: list[str]) -> dict[str, str]:
+def as_tshark(number: int, row: dict[str, int], hosts: Sequence[str]) -> dict[str, str]:
     """What a row of ours claims, in tshark's fields; what it does not claim is left out."""
     said: dict[str, str] = {"frame.number": str(number)}
     if row["source"] < 0:

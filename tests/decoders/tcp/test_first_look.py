@@ -187,6 +187,7 @@ def compare(capture: Capture, step: int, pieces: tuple[bool, ...] = (False, True
 @example([(0, 0, "rst", b"x")], [], 1, 0)
 @example([(0, 0, "data", PREAMBLE), (0, 1, "data", b"x")], ["syn", "syn+ack"], 1, 0)
 @example([(0, 0, "data", bytes(7) + b"\x04" + bytes(7) + b"\x03")], ["syn"] * 3, 1, 0)
+@example([(0, 0, "data", bytes(7) + b"\x04" + bytes(7) + b"\x03")], ["rst"], 1, 0)
 def test_a_first_look_changes_nothing(
     story: list[tuple[int, int, str, bytes]], begin: list[str], step: int, cut: int
 ) -> None:
