@@ -127,8 +127,11 @@ def new_row(sort, link, index, m):
     return row
 
 
-def is_pgm(data, at, stop, length, source_port, destination_port, forced):
-    """1 where the datagram is a PGM packet beyond doubt (raims.md 2; RFC 3208 8)."""
+def is_pgm(data, at, stop, length, destination_port, forced, bare):
+    """1 where the datagram is a PGM packet beyond doubt (raims.md 2; RFC 3208 8).
+
+    ``bare``: 1 of IP protocol 113, without UDP.
+    """
     if stop - at < 16:
         return 0
     sort = u8(data, at + 4)
@@ -137,10 +140,8 @@ def is_pgm(data, at, stop, length, source_port, destination_port, forced):
     port = u16be(data, at + 2)
     if is_answer(sort) == 1:
         port = u16be(data, at)
-    named = forced
+    named = forced | bare
     if destination_port == UDP_ENCAPSULATION or destination_port == UDP_ENCAPSULATION + 1:
-        named = 1
-    if destination_port == 0 and source_port == 0:  # IP protocol 113
         named = 1
     if named == 1:  # some senders count all of the packet, or all behind the first 16 bytes
         if tsdu == length or tsdu == length - 16:

@@ -65,6 +65,8 @@ _KINDS: Final = {
     wire.NAK: Kind.REQUEST,
 }
 
+#: The IP protocol of PGM without UDP.
+_BARE: Final = 113
 #: Bytes of a PGM header.
 HEADER_BYTES: Final = 16
 DAMAGED: Final = "PGM packet with a wrong checksum, which receivers drop"
@@ -250,12 +252,15 @@ class Walk:
 
 
 def wanted_of(datagrams: Datagrams, settings: DecodeSettings, system: str) -> Int64s:
-    """1: forced by --decode-as; -1: forced to be another system's, or claimed already; else 0."""
+    """1: forced by --decode-as; -1: forced to be another system's, or claimed already; else 0; 4 is
+    added where there is no UDP (IP protocol 113)."""
     wanted = np.zeros(datagrams.count, np.int64)
     for transport, port, name in settings.decode_as:
         if transport == "udp":
             value = 1 if name == system else -1
             wanted[(datagrams.destination_port == port) | (datagrams.source_port == port)] = value
+    if datagrams.protocol is not None:
+        wanted |= (datagrams.protocol == _BARE).astype(np.int64) << 2
     wanted[datagrams.outcome != FrameOutcome.NOT_CLAIMED] = -1
     return wanted
 

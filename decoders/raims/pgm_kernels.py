@@ -420,7 +420,9 @@ def decode(
                             outcome[i] = 1
                             if length[i] > end - at:
                                 outcome[i] = 4
-                elif is_pgm(data, at, end, length[i], m[D_PORT], m[D_TO_PORT], wanted[i] & 1) == 1:
+                elif is_pgm(
+                    data, at, end, length[i], m[D_TO_PORT], wanted[i] & 1, wanted[i] >> 2 & 1
+                ) == 1:  # fmt: skip
                     wrong = wanted[i] >> 1 & 1  # the caller has looked at the checksum
                     if m[W_CHECK] == 1:
                         wrong = is_damaged(data, at, end, length[i])
@@ -429,7 +431,7 @@ def decode(
                         outcome[i] = 3
                     else:
                         outcome[i] = pgm(data, at, end, length[i], text, m)
-                elif m[D_PORT] == 0 and m[D_TO_PORT] == 0:
+                elif wanted[i] >> 2 & 1 == 1:
                     outcome[i] = 4
                     if length[i] <= end - at:
                         m[C_REFUSED] = m[C_REFUSED] + 1

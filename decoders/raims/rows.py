@@ -49,9 +49,6 @@ from seqaudit.decoders.raims.messages import (
     signed,
 )
 
-#: Reads what the kernel located: datagrams, its row, its bytes.
-Reader = Callable[[Datagrams, list[int], bytes], list[ByName]]
-
 RAIMS: Final = "raims"
 NO_FLAGS: Final = Flag(0)
 
@@ -96,18 +93,17 @@ class RaimsRows:
         self._members: set[tuple[object, ...]] = set()
 
     def batches(
-        self,
-        where: DatagramLinks,
-        memory: Int64s,
-        table: Int64s,
-        details: pa.Array,
-        own: Mapping[int, Reader] = MappingProxyType({}),
-    ) -> list[pa.RecordBatch]:
+        self, where: DatagramLinks, memory: Int64s, table: Int64s, details: pa.Array,
+        own: Mapping[
+            int, Callable[[Datagrams, list[int], bytes], list[ByName]]
+        ] = MappingProxyType({}),
+    ) -> list[pa.RecordBatch]:  # fmt: skip
         """The raims rows of a kernel table.
 
         Args:
             details: what the kernel wrote as ``detail``, by row.
-            own: who reads rows of other sorts that the kernel only located. All these are read in
+            own: who reads rows of other sorts that the kernel only located, by the row and its
+                bytes. All these are read in
                 the order of the capture, so that a member is told of where it first was.
         """
         found: list[pa.RecordBatch] = []
@@ -209,14 +205,9 @@ class RaimsRows:
         )
 
     def events(
-        self,
-        datagrams: Datagrams,
-        row: list[int],
-        link: str,
-        message: RaimsMessage,
-        *,
+        self, datagrams: Datagrams, row: list[int], link: str, message: RaimsMessage, *,
         flags: int = 0,
-    ) -> list[ByName]:
+    ) -> list[ByName]:  # fmt: skip
         """The row of one message, and of the member it tells of."""
         word = message.word
         self.messages[word] += 1
@@ -335,15 +326,9 @@ class RaimsRows:
         ]
 
     def data_event(
-        self,
-        datagrams: Datagrams,
-        row: list[int],
-        link: str,
-        message: RaimsMessage,
-        flag: Flag,
+        self, datagrams: Datagrams, row: list[int], link: str, message: RaimsMessage, flag: Flag,
         detail: ByName | None = None,
-    ) -> ByName:
-        """One data message as a row of its own."""
+    ) -> ByName:  # fmt: skip
         glsno = bool(message.options & 8)
         seqno = signed(message.number("seqno") or 0)
         tail = f"#{message.path}" if glsno else escaped(message.subject)

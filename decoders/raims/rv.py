@@ -72,7 +72,6 @@ def message_size(data: bytes) -> int:
 
 
 def read_envelope(data: bytes) -> Envelope:
-    """The message that is ``data``."""
     fields, damaged = read_fields(data, HEAD, with_data=False)
     mtype, subject = fields.pop("mtype", None), fields.pop("sub", None)
     word = WORDS.get(mtype, "OTHER") if isinstance(mtype, str) else "OTHER"

@@ -110,7 +110,6 @@ class RvFraming:
         self._in_step = self._greeting = self._records = False
 
     def split(self, data: bytes, final: bool) -> Split:
-        """See ``streams.Framing``."""
         found: list[tuple[int, int, int]] = []
         skipped: list[tuple[int, int]] = []
         at = resyncs = 0
@@ -207,7 +206,6 @@ class RvStreamDecoder:
         return batches
 
     def account(self) -> dict[str, object]:
-        """Messages by what they are."""
         return {
             "messages_by": {SYSTEM: dict(self._messages)} if self._messages else {},
             "undecoded": dict(sorted(self._undecoded.items())),

@@ -199,7 +199,6 @@ class PgmEngine:
         self._measure(last.at_ns)
 
     def close(self) -> None:
-        """Nothing follows."""
         if self.last is not None:
             self.window.resume(self.last.at_ns)
             self.window.give_up(self.last.at_ns - SLACK_NS)

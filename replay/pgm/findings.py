@@ -345,7 +345,6 @@ def _lost_where(hole: Hole, role: str) -> tuple[Where, str]:
 
 
 def _gap(hole: Hole) -> GapFigures:
-    """One hole as a row of ``gaps``."""
     outcome = "unrecovered" if hole.fate in GIVEN_UP else str(hole.fate)
     came = hole.fate in (Fate.LATE, Fate.REPAIRED)
     ended = hole.ended

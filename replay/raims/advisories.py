@@ -47,7 +47,6 @@ class LossEvent:
     mark: Mark
 
     def row(self) -> LossEventFigures:
-        """For the report."""
         return {
             "service": self.service,
             "subject": self.subject,
@@ -175,7 +174,6 @@ class Advisories:
         self.take(LossEvent(service, name, count, publisher, user, address, mark))
 
     def take(self, event: LossEvent) -> None:
-        """A loss event."""
         if len(self.events) < MAX_EVENTS:
             self.events.append(event)
         else:

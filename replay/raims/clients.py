@@ -55,7 +55,6 @@ class Client:
     unlisted: int = 0
 
     def row(self) -> RvClientRow:
-        """For the report."""
         return {
             "client": self.client,
             "daemon": self.daemon,

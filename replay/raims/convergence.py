@@ -150,7 +150,7 @@ class Convergence:
         new: list[_Followed] = []
         for place, known in enumerate((self._exact.get(stream.subject, []), self._patterns)):
             at = stream.followed[place]
-            while at < len(known) and known[at].mark.at_ns <= event.at_ns:
+            while at < len(known) and known[at].mark.frame <= event.frame:
                 if not place or matches(known[at].pattern, stream.subject):
                     new.append(known[at])
                 at += 1
@@ -168,11 +168,7 @@ class Convergence:
         return known is None or exact >= len(known)
 
     def delivered(
-        self,
-        subscriber: str | None,
-        stream: "RaimsStream",
-        event: Event,
-        verdict: Ruling,
+        self, subscriber: str | None, stream: "RaimsStream", event: Event, verdict: Ruling
     ) -> None:
         """The observer got a message: a FIRST that is not the stream's beginning is a late join."""
         if verdict.status is not Status.FIRST or event.seqno is None:

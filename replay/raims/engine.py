@@ -9,7 +9,7 @@ nothing is counted for anybody: the windows run as if somebody here had subscrib
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
@@ -24,6 +24,9 @@ from seqaudit.replay.raims.receiving import Receiving
 from seqaudit.replay.raims.sending import Sending
 from seqaudit.replay.raims.settings import Settings
 from seqaudit.replay.raims.state import RaimsState
+
+#: Words from which on messages of a daemon are taken, or no more: not those that waited until then.
+_KNOWN_BY: Final = ("AUTH", "DEL", "BYE")
 
 
 class RaimsEngine:
@@ -145,8 +148,8 @@ class RaimsEngine:
 
     # -- links -----------------------------------------------------------------------------------
 
-    def _flush(self) -> None:
-        for ready in self.links.flush():
+    def _flush(self, before: int | None = None) -> None:
+        for ready in self.links.flush(before):
             self.receiving.deliver_all(ready)
 
     def _give_up(self, now_ns: int, frame: int | None = None) -> None:
@@ -174,6 +177,8 @@ class RaimsEngine:
         self.messages += event.count
         if event.kind is Kind.SUBSCRIBE:
             self._flush()
+        elif event.wire_kind in _KNOWN_BY:
+            self._flush(event.frame)
         name = link_of(event)
         if event.wire_kind == "ENCRYPTED":
             self.links.encrypted.append((str(event.stream), event.first_mark()))
@@ -194,7 +199,9 @@ class RaimsEngine:
             # it may wait here until the observer has said who it is
             if self.address is None or self.observer.bridge in (None, event.destination):
                 self.receiving.deliver_all(self.links.of_inbox(name).message(event))
-        elif not self.links.leaves(name):
+        elif self.links.leaves(name):
+            self.observer.passes_on(event)
+        else:
             self.receiving.deliver(event, event.first_mark(), waited=False)
 
 

@@ -56,7 +56,6 @@ def rows(report: RaimsReporter, stream: RaimsStream) -> Iterator[GapFigures]:
 
 
 def count(stream: RaimsStream) -> int:
-    """How many rows there are."""
     if stream.glsno:
         return sum(bool(gap.missing.count) for gap in stream.gaps)
     return sum(bool(loss.lower) for loss in stream.truth.losses)
@@ -73,9 +72,9 @@ def known_seqnos(loss: Loss) -> Ranges:
     frame = frame_of(before)
     if loss.known_by == BY_NUMBERS or frame_of(after) == frame:
         return [[after + 1, before - 1]]
-    own = [[seqno(frame, 1), before - 1]] if base_of(before) > 1 else []
     if chain is None:
-        return own
+        return [[before - loss.lower, before - 1]]
+    own = [[seqno(frame, 1), before - 1]] if base_of(before) > 1 else []
     if frame_of(chain) == frame_of(after):
         return ([[after + 1, chain]] if chain > after else []) + own
     return [[seqno(frame_of(chain), 1), chain], *own] if base_of(chain) else own

@@ -91,10 +91,10 @@ class LinkTable:
 
     # -- time ------------------------------------------------------------------------------------
 
-    def flush(self) -> Iterator[list[Ready]]:
-        """What waited for packets that came last, of every link."""
+    def flush(self, before: int | None = None) -> Iterator[list[Ready]]:
+        """What waited for packets that came last (before a frame), of every link."""
         for link in list(self.pgm.values()):
-            yield link.flush()
+            yield link.flush(before)
 
     def give_up(self, now_ns: int, frame: int | None = None) -> Iterator[list[Ready]]:
         """Holes that are due by now, in the order of their times, and what waited behind them."""
@@ -142,7 +142,6 @@ class LinkTable:
             self.pgm[name].window.pause(silent_ns)
 
     def resume(self, end_ns: int) -> None:
-        """Nothing follows."""
         for link in self.pgm.values():
             link.window.resume(end_ns)
             self.note(link)
@@ -160,7 +159,7 @@ class LinkTable:
         if name.startswith(PGM):
             self.of_pgm(name).could_not_read(event)
         elif name.startswith(INBOX):
-            self.of_inbox(name).doubted_ns = event.at_ns
+            self.of_inbox(name).doubted_frame = event.frame
         else:
             self.holes[name] = event.first_mark()
 
@@ -177,27 +176,27 @@ class LinkTable:
         """Did packets come to this host that its daemon asked for afterwards?"""
         return any(link.window.inside for link in self.pgm.values())
 
-    def may_lack(self, since_ns: int) -> bool:
-        """May messages have come since then that the capture does not hold?"""
-        return any(link.doubtful_since(since_ns) for link in self.pgm.values()) or any(
-            mark.at_ns >= since_ns for mark in self.holes.values()
+    def may_lack(self, since: int = 0) -> bool:
+        """May messages have come since a frame that the capture does not hold?"""
+        return any(link.doubtful_since(since) for link in self.pgm.values()) or any(
+            mark.frame >= since for mark in self.holes.values()
         )
 
     def lacks(self, address: str | None) -> bool:
         """May what came from a host lack something that the capture does not hold?"""
         return any(
-            link.doubtful_since(-1)
+            link.doubtful_since(0)
             for link in self.pgm.values()
             if address in (None, link.sender) or link.sender is None
         )
 
-    def inbox_lacks(self, name: str, since_ns: int) -> bool:
-        """Does the capture lack packets of a point-to-point link that came since then?"""
+    def inbox_lacks(self, name: str, since: int) -> bool:
+        """Does the capture lack packets of a point-to-point link that came since a frame?"""
         link = self.inboxes.get(name)
         if link is not None:
-            return link.lacks or (link.doubted_ns is not None and link.doubted_ns >= since_ns)
+            return link.lacks or link.doubted_frame >= since
         hole = self.holes.get(name)
-        return hole is not None and hole.at_ns >= since_ns
+        return hole is not None and hole.frame >= since
 
     def between(self, name: str, sqn: int | None, other: int | None) -> Missing:
         """What did not come between two packets of a link."""

@@ -127,13 +127,14 @@ class PgmLink:
         self.cut = RangeSet()  # sqns that came, and are captured only in part
         self.unread = RangeSet()  # sqns that came, and hold something that is no message
         self.repeating: set[tuple[int, int]] = set()  # runs of messages, some of which came again
-        self.partly_ns: int | None = None  # the last of either
+        self.partly_frame = -1  # the last of either
         self.repairing = False  # the packet that came last is a repair
         self._address = address
         self._fresh: list[Range] = []
         self._to_come: int | None = None  # the first sqn of those whose messages may follow yet
         self._waits = False  # some of them had to wait when they came
         self._stop = -1
+        self._came_frame = -1  # the frame of the packet that came last
         self._mark: Mark | None = None
         self._gave_up = False
         self._gave_up_ns = -SAME_PASS_NS
@@ -169,10 +170,11 @@ class PgmLink:
             window.told_trail(window.unwrap(event.stamp), mark)
         if event.kind in (Kind.DATA, Kind.RETRANSMISSION) and event.seqno is not None:
             first = window.unwrap(event.seqno)
+            self._came_frame = event.last_mark().frame
             self.repairing = event.kind is Kind.RETRANSMISSION
             if event.flags & Flag.CUT:
                 self.cut.add(first, first + event.count)
-                self.partly_ns = event.last_mark().at_ns
+                self.partly_frame = event.last_mark().frame
             fresh = window.accept(
                 first,
                 first + event.count,
@@ -243,8 +245,14 @@ class PgmLink:
             return False
         return any(low <= last and first < stop for low, stop in reversed(self._fresh))
 
-    def flush(self) -> list[Ready]:
-        """What waited for the packet that came last, whose messages have all come."""
+    def flush(self, before: int | None = None) -> list[Ready]:
+        """What waited for the packet that came last, whose messages have all come.
+
+        Args:
+            before: a frame; where packets of the last run came behind it, they may not have.
+        """
+        if before is not None and (not self._held or self._came_frame >= before):
+            return []
         self._to_come = None
         return self._release(self._mark) if self._mark is not None else []
 
@@ -280,7 +288,7 @@ class PgmLink:
         if event.fresh_id is not None:
             sqn = self.window.unwrap(event.fresh_id)
             self.unread.add(sqn, sqn + 1)
-            self.partly_ns = event.at_ns
+            self.partly_frame = event.frame
 
     def next_due_ns(self) -> int | None:
         """When the next hole is given up."""
@@ -338,14 +346,14 @@ class PgmLink:
         """What did not come of those behind one."""
         return self.between(sqn, 1 << 62)
 
-    def doubtful_since(self, at_ns: int) -> bool:
-        """May something have come since then that the capture does not hold?"""
+    def doubtful_since(self, frame: int) -> bool:
+        """May something have come since a frame that the capture does not hold?"""
         last = self.lost[bisect_left(self.lost, self.window.next - RECENT_SQNS, key=_sqn) :]
-        if any(h.revealed.at_ns >= at_ns and h.loss is not Certainty.PROVEN for h in last):
+        if any(h.revealed.frame >= frame and h.loss is not Certainty.PROVEN for h in last):
             return True
-        if any(one.came.at_ns >= at_ns for one in self.window.inside.values()):
+        if any(one.came.frame >= frame for one in self.window.inside.values()):
             return True
-        return self.partly_ns is not None and self.partly_ns >= at_ns
+        return self.partly_frame >= frame
 
     def held_to(self, end_ns: int) -> Iterator[Event]:
         """Messages that wait when nothing follows, and that the daemon may have had: what they
@@ -382,7 +390,7 @@ class InboxLink:
         self.uncaptured = 0  # packets that the receiver had, and the capture does not hold
         self.sent = RangeSet()  # numbers that were captured, in the connection's latest life
         self.sent_ns: list[tuple[int, int]] = []  # when the highest number grew: (time, number)
-        self.doubted_ns: int | None = None  # when something was last found to be missing
+        self.doubted_frame = -1  # where something was last found to be missing
         self._life: Life | None = None
         self._again = False  # it had another before, so its numbers begin at 1
         self._next = 0  # numbers begin at 1; 0: nothing came yet
@@ -469,7 +477,7 @@ class InboxLink:
         if not self._next or seqno < self._next or not self._waiting:
             return []
         self.uncaptured += seqno + 1 - self._next - sum(n <= seqno for n in self._waiting)
-        self.doubted_ns = mark.at_ns
+        self.doubted_frame = mark.frame
         self._waiting = {n for n in self._waiting if n > seqno}
         self._next = seqno + 1
         self._join()

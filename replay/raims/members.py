@@ -72,7 +72,9 @@ class Daemons:
         known = self.users.setdefault(bridge, Peer(bridge))
         known.user = known.user or str(detail.get("user") or "") or None
         if bridge != self.observer.bridge:
-            self.peer(bridge).met_ns = at_ns
+            peer = self.peer(bridge)
+            peer.met_ns = at_ns
+            peer.is_met(surely=True)
 
     def peer(self, bridge: str) -> Peer:
         """What the observer of now knows of another daemon."""

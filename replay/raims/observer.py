@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.advisories import Advisories, Outbound
 from seqaudit.replay.raims.notices import Notices
@@ -83,6 +84,12 @@ class Observer:
             gone.dropped_though_heard |= gone.seems_heard(event.at_ns)
         if not gone.dropped:
             gone.dropped, gone.dropped_ns, gone.heard_ns = True, event.at_ns, None
+
+    def passes_on(self, event: Event) -> None:
+        """It sends a message of another daemon over TCP."""
+        peer = self.peers.get(event.source or "")
+        if peer is not None and event.kind is Kind.DATA:
+            peer.passed_on = True
 
     def learns_routes(self, now_ns: int) -> None:
         """It has asked who is joined to whom, and the answer has nothing new: since a daemon came

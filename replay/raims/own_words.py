@@ -23,6 +23,8 @@ class Said:
 
 def weigh(state: RaimsState, observer: Observer) -> None:
     """At the end: what it told, what it did not, and whom it dropped."""
+    for peer in observer.peers.values():
+        peer.is_met()
     _told(state, observer)
     _learn_window(state, observer)
     _drop_silent(state, observer)
@@ -55,7 +57,7 @@ def is_whole(state: RaimsState, observer: Observer) -> str | None:
         return "the capture began after the daemon"
     if observer.unseen:
         return "changes of its subscriptions are not in this capture"
-    if state.links.may_lack(0) or any(link.uncaptured for link in state.links.inboxes.values()):
+    if state.links.may_lack() or any(link.uncaptured for link in state.links.inboxes.values()):
         return "packets that it may have had are not in this capture"
     if any(peer.doubted for peer in observer.peers.values()):
         return "heartbeats that it may have had are not in this capture"
@@ -84,7 +86,7 @@ def _drop_silent(state: RaimsState, observer: Observer) -> None:
     later = [o.start_ns for o in state.members.observers if o.start_ns > observer.start_ns]
     end_ns = min(later, default=state.last_ns)
     for peer in observer.peers.values():
-        if peer.is_silent(end_ns) and not state.links.may_lack(peer.heard_ns or 0):
+        if peer.is_silent(end_ns) and not state.links.may_lack(peer.heard_frame):
             peer.dropped_ns = (peer.heard_ns or 0) + peer.limit_ns
 
 

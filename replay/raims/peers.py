@@ -15,7 +15,6 @@ class LossCounter:
     at_ns: int | None = None
 
     def add(self, count: int, at_ns: int) -> None:
-        """It grew."""
         if count:
             self.count += count
             self.at_ns = at_ns
@@ -55,6 +54,7 @@ class Peer:
     went_on_ns: int = -1  # when the observer surely still took what it sends
     dropped_though_heard: bool = False  # the observer says so, and heartbeats of it had come
     met_ns: int = -1  # when it was authenticated or dropped last, as far as the capture shows
+    passed_on: bool = False  # the observer passes on what it sends, or may
     unread: bool = False  # numbers of it came just before their connection was reset
     ended: Mark | None = None  # BYE
     first: Mark | None = None
@@ -65,6 +65,9 @@ class Peer:
     unmatched: Mark | None = None  # and of those that routing had let pass
     clock_ns: int | None = None  # the same by its last heartbeat, sent when its time is taken
     heard_ns: int | None = None  # last heartbeat
+    heard_frame: int = 0
+    unmet: bool = False  # it has begun, and was not authenticated yet
+    came_unmet: bool = False  # messages of it came then
     interval_ns: int = 10_000_000_000
     dropped: bool = False  # no heartbeat for too long, not authenticated again yet
     revived: bool = False  # and heard since
@@ -88,9 +91,15 @@ class Peer:
     def is_spoken_to(self, now_ns: int) -> None:
         """The observer tells it what it tells only a peer: had it taken no heartbeat for so long,
         it would have dropped it."""
+        self.is_met()
         then_ns = now_ns - self.limit_ns
         if self.met_ns < then_ns:
             self.went_on_ns = max(self.went_on_ns, then_ns)
+
+    def is_met(self, *, surely: bool = False) -> None:
+        """The observer takes what it sends, surely only from now on; else it may have before."""
+        self.doubted |= self.unmet and self.came_unmet and not surely
+        self.unmet = False
 
     def seems_heard(self, now_ns: int) -> bool:
         """Did a heartbeat of it come for which the observer would not drop it yet? One that came
@@ -113,20 +122,20 @@ class Peer:
             self.closed |= self.links
         if link.startswith("tcp:"):
             self.links.add(link)
-        return not self.dropped and link not in self.closed
+        return not (self.dropped or self.unmet or link in self.closed)
 
     def is_steady(self, now_ns: int, link: str) -> bool:
         """Is it known as before, and its clock? ``is_known`` would change nothing."""
         return not (self.dropped or self.is_silent(now_ns) or link in self.closed or not self.skew)
 
-    def heard(self, word: str, interval: object, now_ns: int, link: str) -> None:
+    def heard(self, word: str, interval: object, mark: Mark, link: str) -> None:
         """A message that says that it lives, or authenticates it."""
-        self.is_known(now_ns, link)
+        self.is_known(mark.at_ns, link)
         self.revived = self.dropped and (self.revived or word not in LAST_WORDS)
         if word == "AUTH":
-            self.met_ns = now_ns
+            self.met_ns = mark.at_ns
             self.dropped, self.dropped_ns, self.revived = False, None, False
         if word in ("HB", "HELO", "AUTH"):
-            self.heard_ns = now_ns
+            self.heard_ns, self.heard_frame = mark.at_ns, mark.frame
             if isinstance(interval, int) and 0 < interval < 1 << 20:
                 self.interval_ns = interval * 1_000_000_000

@@ -14,7 +14,7 @@ from seqaudit.replay.raims.clocks import SKEW_NS, spread
 from seqaudit.replay.raims.link_table import link_of
 from seqaudit.replay.raims.links import Missing, Ready
 from seqaudit.replay.raims.message import MessageRun
-from seqaudit.replay.raims.observer import Observer
+from seqaudit.replay.raims.observer import STARTED_NS, Observer
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.pieces import Pieces
 from seqaudit.replay.raims.releases import DECEMBER_2024
@@ -97,7 +97,7 @@ class Receiving:
             self._state.passed(event, stream, observer.bridge)
         if not observer.active:
             return
-        if not self._takes_from(peer, mark.at_ns, link_of(event)):
+        if not self._takes_from(peer, mark, link_of(event)):
             stream.ignored += event.count
             peer.rerouted |= peer.revived
             return
@@ -127,11 +127,13 @@ class Receiving:
                 other.heard_ns += silent_ns
         self._state.silence = None
 
-    def _takes_from(self, peer: Peer, now_ns: int, link: str) -> bool:
+    def _takes_from(self, peer: Peer, mark: Mark, link: str) -> bool:
         """Does the observer still take messages of a peer? Not if it has heard nothing for too
         long; where the capture may have missed what it heard, it does."""
-        if peer.is_silent(now_ns) and self._state.links.may_lack(peer.heard_ns or 0):
-            peer.heard_ns = now_ns
+        now_ns = mark.at_ns
+        peer.came_unmet |= peer.unmet
+        if peer.is_silent(now_ns) and self._state.links.may_lack(peer.heard_frame):
+            peer.heard_ns, peer.heard_frame = now_ns, mark.frame
             peer.doubted = True
         return peer.is_known(now_ns, link)
 
@@ -156,15 +158,9 @@ class Receiving:
             stream.unwanted += event.count
             return []
         verdicts = observer.window.arrive(
-            message.subject,
-            message.source,
-            message.seqno,
-            message.stop,
-            chain=event.conn_id,
-            time_ns=event.stamp,
-            at_ns=mark.at_ns,
-            skew_ns=peer.ahead_ns,
-        )
+            message.subject, message.source, message.seqno, message.stop, chain=event.conn_id,
+            time_ns=event.stamp, at_ns=mark.at_ns, skew_ns=peer.ahead_ns,
+        )  # fmt: skip
         for verdict in verdicts:
             count = verdict.stop - verdict.seqno
             if verdict.status is Status.NOT_SUBSCRIBED:
@@ -217,15 +213,9 @@ class Receiving:
             )
 
     def _glsno(
-        self,
-        message: MessageRun,
-        peer: Peer,
-        stream: RaimsStream,
-        mark: Mark,
-        last: Mark,
-        *,
+        self, message: MessageRun, peer: Peer, stream: RaimsStream, mark: Mark, last: Mark, *,
         known: bool,
-    ) -> None:
+    ) -> None:  # fmt: skip
         observer, event = self._state.observer, message.event
         subject = str(event.destination)
         if not observer.window.subscriptions.routed(subject):
@@ -265,6 +255,12 @@ class Receiving:
             self._state.members.users.setdefault(event.source, Peer(event.source)).ended = mark
             self._state.observer.peers.pop(event.source, None)
             self._state.steady.forget()
+        elif word == "ADD" and peer.is_known(mark.at_ns):  # a peer answers for another daemon
+            added = self._state.observer.peers.get(str(detail.get("sync_bridge")))
+            if added is not None:
+                added.is_met(surely=True)
+        elif word == "MCAST" and self._state.observer.active:
+            self._multicast(event, peer, mark)
         elif word == "PING" and event.destination == self._state.observer.bridge:
             self._outbound(event, peer, detail)
         elif word == "LOSS":
@@ -275,11 +271,24 @@ class Receiving:
         told = detail.get("session_bridge")
         if word == "SYNC_RPY" and event.destination == self._state.observer.bridge and told:
             self._state.members.learn(str(told), detail, event.at_ns)
+        if word == "HELO" and _begins(detail) and peer.heard_ns is None and peer.met_ns < 0:
+            peer.unmet = True
+        elif word == "AUTH" and here:
+            peer.is_met(surely=event.seqno == 1)
         if word != "AUTH" or event.destination == self._state.observer.bridge:
             link = link_of(event)
-            peer.heard(word, detail.get("interval"), mark.at_ns, link)
+            peer.heard(word, detail.get("interval"), mark, link)
         if word in INBOX_WORDS and here and not peer.dropped:
             self._inbox_number(event, peer, mark)
+
+    def _multicast(self, event: Event, peer: Peer, mark: Mark) -> None:
+        """raims-10.1-multicast: what a daemon asks all others has no subscriber behind any of them,
+        so it counts as a null rte unless it is passed on."""
+        if event.seqno is None or event.seqno <= peer.inbox.get("MCAST", 0) or peer.dropped:
+            return
+        peer.inbox["MCAST"] = event.seqno
+        peer.null_route.add(1, mark.at_ns)
+        peer.passed_on |= self._state.links.speaks_tcp
 
     def reset(self, link: str, since: object) -> None:
         """A connection was reset: what came on it since its receiver's last word there may have
@@ -312,7 +321,7 @@ class Receiving:
         if last and event.seqno != last + 1 and event.wire_kind not in UNCOUNTED:
             lost = event.seqno - last - 1
             links = self._state.links
-            if any(links.inbox_lacks(name, before.at_ns) for name in peer.inbox_links):
+            if any(links.inbox_lacks(name, before.frame) for name in peer.inbox_links):
                 peer.inbox_uncaptured.append((mark, lost))
                 return
             peer.inbox_loss.add(lost, mark.at_ns)
@@ -328,3 +337,9 @@ class Receiving:
             self._state.observer.outbound.append(
                 Outbound(service, lost, unknown, peer.address, peer.user, event.first_mark())
             )
+
+
+def _begins(detail: Mapping[str, object]) -> bool:
+    """Has a daemon only just started, by its HELO?"""
+    uptime_ns = detail.get("uptime")
+    return isinstance(uptime_ns, int) and uptime_ns < STARTED_NS

@@ -27,7 +27,9 @@ LEAST_PAIRS: Final = 3
 NOT_CAPTURED: Final = (
     "messages are not in this capture, and whether the daemon had them cannot be told"
 )
-SEEMED_SILENT: Final = "messages of it came while its publisher seemed to be silent, and was not"
+SEEMED_SILENT: Final = (
+    "messages of it came while its publisher seemed to be silent or not known yet, and was not"
+)
 DROPPED_INSIDE: Final = (
     "packets that had arrived were asked for and did not come again (PG009): whether the daemon "
     "had what was in them cannot be told"
@@ -62,6 +64,10 @@ NOT_JOINED: Final = (
 REROUTED: Final = (
     "messages of it came while daemons joined or left: whether raims counts those that nobody "
     "wanted (null rte) depends on its routes then, which no capture holds"
+)
+PASSED_ON: Final = (
+    "this daemon passes messages of it on: what none of its own clients wanted (null rte) may have "
+    "been for others"
 )
 UNSEEN: Final = "changes of this daemon's subscriptions are not in this capture"
 NO_OBSERVER: Final = "it is not known at whose interface the capture was taken"

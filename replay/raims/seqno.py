@@ -20,7 +20,6 @@ _SECOND_NS: Final = 1_000_000_000
 
 
 def frame_of_time(time_ns: int) -> int:
-    """The time frame that a time is in."""
     return time_ns >> FRAME_SHIFT & FRAMES - 1
 
 
@@ -30,7 +29,6 @@ def first_seqno(time_ns: int) -> int:
 
 
 def seqno(frame: int, base: int) -> int:
-    """The seqno of a frame and a base, as int64."""
     value = frame << BASE_BITS | base
     return value - (1 << 64) if value >= 1 << 63 else value
 

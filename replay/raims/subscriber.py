@@ -220,12 +220,9 @@ DOCUMENT: Final = (
 
 
 def decide(
-    seqno: int,
-    last: int,
-    chain: int,
-    table: Sequence[Decision] = DECISIONS,
+    seqno: int, last: int, chain: int, table: Sequence[Decision] = DECISIONS,
     time_ns: int | None = None,
-) -> Ruling:
+) -> Ruling:  # fmt: skip
     """The verdict on one message behind ``last``; ``chain`` is 0 where it has none, literally."""
     frame, before = frame_of(seqno), frame_of(last)
     step = Succession(seqno, last, chain, time_ns, (frame > before) - (frame < before))
@@ -270,17 +267,9 @@ class SubscriptionWindow:
         self._ever: dict[tuple[str, str], int] = {}  # subscription under which it was last FIRST
 
     def arrive(
-        self,
-        subject: str,
-        publisher: str,
-        seqno: int,
-        stop: int,
-        *,
-        chain: int | None,
-        time_ns: int | None,
-        at_ns: int,
-        skew_ns: int = 0,
-    ) -> list[Ruling]:
+        self, subject: str, publisher: str, seqno: int, stop: int, *, chain: int | None,
+        time_ns: int | None, at_ns: int, skew_ns: int = 0,
+    ) -> list[Ruling]:  # fmt: skip
         """Messages [seqno, stop), the first of which may carry a chain; most often one verdict."""
         verdicts = self._decide(subject, publisher, seqno, stop, chain, time_ns, at_ns, skew_ns)
         for verdict in verdicts:
@@ -336,16 +325,9 @@ class SubscriptionWindow:
         self.trailing_ns, self._flip_ns = self._flip_ns, at_ns
 
     def _decide(
-        self,
-        subject: str,
-        publisher: str,
-        seqno: int,
-        stop: int,
-        chain: int | None,
-        time_ns: int | None,
-        at_ns: int,
-        skew_ns: int,
-    ) -> list[Ruling]:
+        self, subject: str, publisher: str, seqno: int, stop: int, chain: int | None,
+        time_ns: int | None, at_ns: int, skew_ns: int,
+    ) -> list[Ruling]:  # fmt: skip
         self.rotation.advance(at_ns)
         if self._too_old(seqno, time_ns, at_ns, skew_ns):
             return [Ruling("raims-9.0", Status.REPEAT, seqno, stop)]
@@ -410,7 +392,7 @@ class SubscriptionWindow:
         self._ever[subject, publisher] = entry.start
         first = Ruling(
             row, Status.FIRST, seqno, min(seqno + 1, stop), value=START,
-            rotated=known and row == "raims-9.2",
+            rotated=known,
         )  # fmt: skip
         return _whole(first, stop)
 

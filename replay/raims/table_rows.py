@@ -30,6 +30,7 @@ from seqaudit.replay.raims.reporting import (
     HELD_UP,
     NOT_CAPTURED,
     NOT_JOINED,
+    PASSED_ON,
     REROUTED,
     SEEMED_SILENT,
     TOLD_MORE,
@@ -178,6 +179,8 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         unknown |= dict.fromkeys(("null_rte", "repeat", "not_sub"), NOT_CAPTURED)
     if peer.rerouted:
         unknown["null_rte"] = REROUTED
+    elif peer.null_route.count and (peer.passed_on or report.engine.links.forwards):
+        unknown["null_rte"] = PASSED_ON
     if peer.told_more:
         unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), TOLD_MORE)
     if any(publisher == peer.bridge for publisher, _ in report.engine.links.untold):

@@ -55,7 +55,6 @@ class Loss:
     chain: int | None = None
 
     def row(self) -> LossRow:
-        """For the report."""
         return {
             "after": self.after,
             "before": self.before,
@@ -153,6 +152,12 @@ class Truth:
             if count is None and loss.known_by in (BY_NUMBERS, BY_CHAIN):
                 continue
             loss.told = mark
+            if loss.known_by == BY_BASE and count is not None and (count == 1 or after is None):
+                # perhaps one of an unknown number: at least the one right before it
+                self._take(loss, -1)
+                loss.lower, loss.known_by = 1, BY_NOTICE
+                self._take(loss, 1)
+                continue
             if count is None or after is None:
                 continue
             self._take(loss, -1)
@@ -183,10 +188,11 @@ def _had_up_to(loss: Loss, count: int) -> int | None:
     here; null: none are, or the count is not of numbers that are known (raims-9.7, raims-9.10)."""
     if loss.after is None or loss.before is None or not 0 < count < MAX_LOSS:
         return None
-    if loss.known_by == BY_NUMBERS:
-        after = loss.before - 1 - count
+    if loss.known_by == BY_NUMBERS or (loss.known_by == BY_BASE and not loss.chain):
+        last = loss.before - 1
     elif loss.known_by in (BY_CHAIN, BY_CHAIN_FRAME) and loss.chain and base_of(loss.before) == 1:
-        after = loss.chain - count
+        last = loss.chain
     else:
         return None
-    return after if key(after) > key(loss.after) else None
+    after = last - count
+    return after if base_of(last) > count and key(after) > key(loss.after) else None

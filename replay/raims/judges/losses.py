@@ -13,10 +13,10 @@ from seqaudit.replay.raims.gaps import known_seqnos
 from seqaudit.replay.raims.reporting import SEEMED_SILENT, UNREAD, About, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
 from seqaudit.replay.raims.streams import RaimsStream, RepeatedMessage, ReportedVerdict
+from seqaudit.replay.raims.truth import BY_NOTHING, BY_SQNS
 from seqaudit.replay.sequence.gaps import Mark
 
 _OF_UNKNOWN_SIZE: Final = ("raims-9.12", "raims-14.1-11")
-_RESTARTS: Final = ("raims-9.11", "raims-14.1-11")
 _UNSEEN_BEFORE: Final = Claim(
     Certainty.LIKELY, why="what came just before it is not all in this capture, or was not read"
 )
@@ -37,7 +37,8 @@ def findings(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterat
     steps = stream.steps
     real = [s for s in steps if s.loss is not None and s.loss.lower]
     # what the daemon tells the publisher of it has counted, whatever the replay makes of it
-    told = [s for s in real if s.loss and s.loss.told and s.verdict.row not in _OF_UNKNOWN_SIZE]
+    told = [s for s in real if s.loss and s.loss.told and (
+            s.verdict.row not in _OF_UNKNOWN_SIZE or s.loss.upper == s.loss.lower)]  # fmt: skip
     unsized = [s for s in told if s.loss and s.loss.upper != s.loss.lower]
     sized = [s for s in real if s.verdict.row in ("raims-9.7", "raims-9.10") or s in told]
     yield from _steps(
@@ -50,7 +51,8 @@ def findings(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterat
         "there.",
     )  # fmt: skip
     yield from _steps(
-        report, stream, about, "RA002", [s for s in real if s.verdict.row in _OF_UNKNOWN_SIZE],
+        report, stream, about, "RA002",
+        [s for s in real if s.verdict.row in _OF_UNKNOWN_SIZE and s not in told],
         "{bounds:message} of {sender_member} {bounds|was|were} lost; raims counts {counted}.",
     )  # fmt: skip
     yield from _steps(
@@ -59,9 +61,10 @@ def findings(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterat
         "{bounds:message} of {sender_member} {bounds|was|were} lost; raims counts nothing.",
     )  # fmt: skip
     yield from _false_losses(report, stream, about)
+    # by the numbers alone: what the daemon's window still knew then depends on when it rotated
     restarts = [(s, not _is_unread(stream, s) and
                  (s.loss.upper == 0 or report.sure(s.loss)[0] is Certainty.PROVEN)) for s in steps
-                if s.verdict.row in _RESTARTS and s.loss and not s.loss.chained]  # fmt: skip
+                if s.loss and s.loss.known_by in (BY_NOTHING, BY_SQNS)]  # fmt: skip
     for claim, some in (
         (SHOWN, [s for s, whole in restarts if whole]),
         (_UNSEEN_BEFORE, [s for s, whole in restarts if not whole]),
@@ -120,13 +123,9 @@ def _repeats(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterat
 
 
 def _steps(
-    report: RaimsReporter,
-    stream: RaimsStream,
-    about: About,
-    rule: str,
-    steps: list[ReportedVerdict],
-    text: str,
-) -> Iterator[Finding]:
+    report: RaimsReporter, stream: RaimsStream, about: About, rule: str,
+    steps: list[ReportedVerdict], text: str,
+) -> Iterator[Finding]:  # fmt: skip
     """Losses, each group as sure as what lies between the messages on both sides."""
     groups: dict[tuple[Certainty, str, bool], list[ReportedVerdict]] = {}
     for step in steps:
@@ -234,7 +233,7 @@ def _glsno(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator
 
 
 def _step_text(step: ReportedVerdict) -> str:
-    last = step.verdict.last
+    last = step.verdict.last if step.loss is None else step.loss.after
     text = f"{shown(step.verdict.seqno)} after {shown(last) if last is not None else 'nothing'}"
     if step.loss is not None:
         lower, upper = step.loss.lower, step.loss.upper

@@ -11,8 +11,10 @@ from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.reporting import About, RaimsReporter
+from seqaudit.replay.raims.seqno import key
 
 _BEHIND: Final = "they are behind what this capture holds of it."
+_CAME: Final = "the message before came to its host, and may have been dropped inside."
 _INSIDE: Final = "packets that had arrived were dropped inside its host (PG009)."
 
 
@@ -72,7 +74,7 @@ def _own_notices(report: RaimsReporter, observer: Observer) -> Iterator[Finding]
             yield report.say(
                 about, "RA001",
                 "This daemon counted {count:lost message} of {sender_member} on {subject}; "
-                + (_INSIDE if report.engine.links.dropped_inside else _BEHIND),
+                + _why(report, observer, notice),
                 {
                     "count": "an unknown number of" if notice.restart else notice.count,
                     "subject": notice.subject,
@@ -94,6 +96,15 @@ def _own_notices(report: RaimsReporter, observer: Observer) -> Iterator[Finding]
             )  # fmt: skip
     for due in () if report.engine.state.more_notices else observer.notices.missing(own):
         yield from _untold(report, observer, due, whole=whole)
+
+
+def _why(report: RaimsReporter, observer: Observer, notice: Notice) -> str:
+    """Why the capture does not show a loss that the daemon tells of."""
+    if report.engine.links.dropped_inside:
+        return _INSIDE
+    stream = observer.streams.get((notice.publisher or "", notice.subject or ""))
+    number = 0 if notice.seqno is None else key(notice.seqno)
+    return _CAME if stream is not None and number - 1 in stream.seen else _BEHIND
 
 
 def _untold(

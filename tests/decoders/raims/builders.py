@@ -120,6 +120,7 @@ def datagrams(
     compile_it: bool = False,
     cut: int = 0,
     ports: tuple[int, int] = (50_000, PORT),
+    protocol: int = 17,
 ) -> Datagrams:
     """One datagram a payload, a microsecond apart, from 10.77.0.1; None: a barrier."""
     count = len(payloads)
@@ -154,6 +155,7 @@ def datagrams(
         flags=column(Flag.CUT if cut else 0),
         barrier=column([1 if payload is None else 0 for payload in payloads]),
         outcome=column(0),
+        protocol=column(protocol),
     )
 
 

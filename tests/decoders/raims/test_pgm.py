@@ -309,7 +309,8 @@ def test_other_traffic_is_not_claimed() -> None:
     assert decoded(*others).outcome == [FrameOutcome.NOT_CLAIMED] * 5
     assert decoded(packet, ports=(1, 9999)).outcome == [FrameOutcome.NOT_CLAIMED]
     assert decoded(packet, ports=(1, 3055)).outcome == [FrameOutcome.DECODED]
-    assert decoded(packet, ports=(0, 0)).outcome == [FrameOutcome.DECODED]  # IP protocol 113
+    assert decoded(packet, ports=(0, 0), protocol=113).outcome == [FrameOutcome.DECODED]
+    assert decoded(packet[:-1], ports=(0, 0)).outcome == [FrameOutcome.NOT_CLAIMED]
     forced = PgmDecoder(DecodeSettings(decode_as=(("udp", 9999, "pgm"),)))
     assert Decoded(forced, [packet], ports=(1, 9999)).outcome == [FrameOutcome.DECODED]
 
@@ -324,7 +325,7 @@ def test_a_tsdu_length_that_counts_headers_is_believed_where_pgm_is_named(
     for packet in (odata(0, b"first"), odata(1, b"second", repair=True), spm(1, 0, 1)):
         length = len(packet) - (16 if counts == 16 else 0)
         packets.append(packet[:14] + struct.pack(">H", length) + packet[16:])
-    how = {"ports": (0, 0), "compile_it": compiled}
+    how: dict[str, Any] = {"ports": (0, 0), "protocol": 113, "compile_it": compiled}
     found = Decoded(PgmDecoder(DecodeSettings()), packets, **how)
     assert found.outcome == [FrameOutcome.DECODED] * 3
     assert [r["wire_kind"] for r in found.packets()] == ["ODATA", "RDATA", "SPM"]
@@ -340,7 +341,7 @@ def test_polls_and_their_answers_are_packets_of_the_polling_sender(compiled: boo
     request = pgm(12, b"")
     found = Decoded(
         PgmDecoder(DecodeSettings()), [odata(0, b"x"), poll, answer, request],
-        ports=(0, 0), compile_it=compiled,
+        ports=(0, 0), protocol=113, compile_it=compiled,
     )  # fmt: skip
     assert found.outcome == [FrameOutcome.DECODED] * 4
     assert [r["wire_kind"] for r in found.packets()] == ["ODATA", "POLL", "POLR", "SPMR"]
@@ -352,7 +353,9 @@ def test_polls_and_their_answers_are_packets_of_the_polling_sender(compiled: boo
 def test_ip_protocol_113_that_is_no_pgm_packet_is_counted_with_its_reason(compiled: bool) -> None:
     short = odata(0, b"first")[:-1]
     packets = [short, bytes(40), odata(1, b"x")]
-    found = Decoded(PgmDecoder(DecodeSettings()), packets, ports=(0, 0), compile_it=compiled)
+    found = Decoded(
+        PgmDecoder(DecodeSettings()), packets, ports=(0, 0), protocol=113, compile_it=compiled
+    )
     assert found.outcome == [
         FrameOutcome.UNDECODABLE,
         FrameOutcome.UNDECODABLE,

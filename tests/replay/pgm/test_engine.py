@@ -323,3 +323,11 @@ def test_how_often_a_receiver_asks_is_its_own_affair_where_nobody_says(
     found = only(received(*story, raims=raims), rule)
     assert ("nak_data_retries" in found["text"]) == (not raims)
     assert (found["certainty"] == "proven") == (raims and rule == "PG002")
+
+
+def test_an_original_that_comes_behind_its_repair_was_late_and_not_lost() -> None:
+    rows = received(
+        packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.05), packet("RDATA", 2, 0.1),
+        packet("ODATA", 2, 0.2), packet("ODATA", 4, 0.3),
+    )  # fmt: skip
+    assert sureness_of(rows)["PG003"] == ["proven"]

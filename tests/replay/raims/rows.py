@@ -15,6 +15,7 @@ _DOCUMENT: Final = "raims.md 9.3; raims message loss document"
 _PUBLISHER: Final = "raims.md 8"
 _RELEASES: Final = "raims.md 14.1"
 _NOTICE: Final = "raims.md 10.3"
+_COUNTERS: Final = "raims.md 10.1"
 _ADVISORY: Final = "raims.md 11"
 
 _TABLE: Final = (
@@ -55,6 +56,7 @@ _TABLE: Final = (
     Row("raims-8.7", "looked up in the old table: moved to the current one", _PUBLISHER),
     Row("raims-8.8", "a reported loss of unknown size lets pub_window_count grow, if the table "
         "holds more than half of it, once in 2 intervals", _PUBLISHER),
+    Row("raims-10.1-multicast", "what a daemon asks all others counts as a null rte", _COUNTERS),
     Row("raims-10.1", "a loss is told to its publisher if the one before is 10 s ago", _NOTICE),
     Row("raims-10.2", "a notice: count, total of the peer, restart if no size is known", _NOTICE),
     Row("raims-14.1-0", "before August 2022: time with the first message only, none too old",

@@ -12,9 +12,10 @@ from seqaudit.replay.raims import convergence as raims_convergence
 from seqaudit.replay.raims import findings as raims_findings
 from seqaudit.replay.raims import state as raims_state
 from seqaudit.replay.raims.engine import RaimsEngine
-from seqaudit.replay.raims.seqno import FRAME_NS, first_seqno, seqno, start_of
+from seqaudit.replay.raims.seqno import FRAME_NS, first_seqno, seqno, shown, start_of
 from tests.replay.raims.builders import (
     F0,
+    HERE,
     LINK,
     ME,
     PEER,
@@ -403,6 +404,22 @@ def test_a_restart_is_proven_where_the_capture_has_what_came_before(
     assert sureness_of(world.rows())["RA007"] == [sure]
 
 
+@pytest.mark.parametrize("rotated", [False, True])
+def test_a_restart_shows_in_the_numbers_whatever_the_daemons_window_knew(rotated: bool) -> None:
+    """A clock that is set back, or a size that nobody gave, moves when that window rotates."""
+    given = {"sub_window_size": 0, "sub_window_count": -1} if rotated else {}
+    world = World(**given)
+    world.notice("PSUB", source=ME, kind=Kind.SUBSCRIBE, stream=None, pattern="_1.X.>")
+    world.data(seqno(1000, 3))
+    for turn in range(5):
+        world.data(F0, 5.0 + turn * 11, subject=f"_1.X.{turn}")
+    world.data(seqno(1002, 1), 60.0)
+    finding = only(world.rows(), "RA007")
+    assert finding["certainty"] == "proven"
+    assert f"after {shown(seqno(1000, 3))}" in str(finding["evidence"])
+    assert bool(world.engine.observer.window.rotation.rotation_count) is rotated
+
+
 def test_a_message_in_pieces_needs_all_of_them_in_order() -> None:
     for offsets, number, delivered in (((300, 600), 7, 1), ((600,), 7, 0), ((300, 600), 8, 0)):
         world = World()
@@ -665,6 +682,63 @@ def test_what_nobody_wanted_is_not_told_while_routes_did_not_agree(
         world.data(F0, at, subject="_1.X", stamp=T0)
     (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
     assert row["null_rte"] == (1 if known else None)
+
+
+@pytest.mark.parametrize(
+    ("auth", "uptime", "delivered"),
+    [(1, 1, 1), (2, 1, None), (None, 1, None), (1, 10**10, 2), (0, 1, 2)],
+)
+def test_of_a_daemon_that_was_not_met_yet_nothing_is_taken(
+    auth: int | None, uptime: int, delivered: int | None
+) -> None:
+    """The first number of its AUTH shows that there was none before; or another answers for it."""
+    world = World()
+    world.notice("HELO", 0.1, uptime=uptime)
+    if auth == 0:
+        world.notice("ADD", 0.1, source="cc" * 16, sync_bridge=PEER)
+    world.data(F0, 0.2, stamp=T0)
+    if auth:
+        world.notice("AUTH", 0.3, seqno=auth, destination=ME)
+    world.data(F0 + 1, 0.4, stamp=T0)
+    (stream,) = [row.detail for row in world.rows() if row.kind == STREAM]
+    ranges = stream["delivered"]
+    assert (None if ranges is None else sum(b - a + 1 for a, b in ranges)) == delivered
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    assert (row["msg_loss"] is None) is (delivered is None)
+
+
+def test_what_waited_is_handed_on_before_its_daemon_is_met() -> None:
+    """A repair that frees it comes right before the AUTH, over another link."""
+    world = World()
+    world.notice("HELO", 0.1, uptime=1)
+    for sqn, at, word in ((1, 0.2, "ODATA"), (3, 0.3, "ODATA"), (2, 0.5, "RDATA")):
+        world.number += 1
+        world.engine.feed(packet(word, sqn, at, world.number, stream=f"{LINK}|"))
+        world.number -= 1
+        world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn, stamp=T0)
+    world.notice("AUTH", 0.501, seqno=1, destination=ME, stream=f"inbox:{THERE}:1>{HERE}:1|")
+    (stream,) = [row.detail for row in world.rows() if row.kind == STREAM]
+    assert stream["ignored"] == 3
+
+
+@pytest.mark.rule("raims-10.1-multicast")
+def test_what_a_daemon_asks_all_others_is_a_null_rte_once() -> None:
+    world = World()
+    for number, at in ((4, 0.1), (4, 0.2), (5, 0.3)):
+        world.notice("MCAST", at, seqno=number)
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    assert row["null_rte"] == 2
+
+
+@pytest.mark.parametrize("passed", [False, True])
+def test_what_a_daemon_passes_on_may_have_been_wanted_by_others(passed: bool) -> None:
+    world = World()
+    world.data(F0, subject="_1.X", stamp=T0)
+    if passed:
+        world.data(F0, 0.1, subject="_1.X", stamp=T0, stream=f"tcp:{HERE}:1>c|{PEER}|_1.X")
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    assert row["null_rte"] == (None if passed else 1)
+    assert ("null_rte" in row["unknown"]) is passed
 
 
 def test_a_loss_behind_messages_that_may_not_have_been_read_is_likely() -> None:

@@ -102,6 +102,20 @@ def test_losses_that_only_the_daemon_tells_of_leave_open_what_else_it_had() -> N
     assert (row["msg_loss"], row["told_loss"], row["null_rte"]) == (None, 2, None)
 
 
+@pytest.mark.parametrize(
+    ("ref", "why"), [(3, "the message before came to its host"), (9, "they are behind")]
+)
+def test_a_loss_that_only_the_daemon_tells_of_is_inside_or_behind_the_capture(
+    ref: int, why: str
+) -> None:
+    world = World()
+    for number in range(4):
+        world.data(F0 + number, number / 10)
+    world.notice("LOSS", 1.0, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=2,
+                 ms_tot=2, ref_seqno=F0 + ref)  # fmt: skip
+    assert why in only(world.rows(), "RA001")["text"]
+
+
 def test_a_run_of_repairs_is_no_large_packet() -> None:
     run = packet("RDATA", 2, 1.0, size=20_000)
     values = {field: getattr(run, field) for field in run.__slots__}
@@ -133,10 +147,30 @@ def test_a_daemon_that_says_nothing_on_pgm_may_have_nothing_of_it() -> None:
 def test_of_a_peer_that_seemed_dropped_and_was_not_no_counter_is_told() -> None:
     world = World()
     world.notice("HB", 0.0, interval=10, stamp=T0)
-    world.engine.links.holes["tcp:y"] = mark(1, 30.0)
+    world.engine.links.holes["tcp:y"] = mark(world.number, 30.0)
     world.data(F0 + 1, 40.0)
     (row,) = world.table("loss")
     assert (row["ibx_loss"], row["null_rte"]) == (None, None)
+
+
+@pytest.mark.parametrize("stepped", [0.0, -300.0])
+def test_a_clock_that_is_set_back_hides_nothing_that_came_behind_it(stepped: float) -> None:
+    """What may be missing since a number came is told by frames, not by times."""
+    world = World()
+    link = f"tcp:{THERE}:9>{HERE}:8"
+    world.notice("PING", 10.0, destination=ME, seqno=1, stream=f"{link}|{PEER}|.PING")
+    world.notice("HOLE", 11.0 + stepped, stream=f"{link}|{PEER}|.HOLE")
+    world.notice("PING", 12.0 + stepped, destination=ME, seqno=5, stream=f"{link}|{PEER}|.PING")
+    assert "RA010" not in rules_of(world.rows())
+
+
+def test_a_join_behind_a_clock_that_was_set_back_is_a_join() -> None:
+    world = World()
+    other = "cc" * 16
+    world.data(F0, 10.0, stamp=T0, stream=f"{LINK}|{PEER}|_1.A")
+    world.notice("JOIN", 11.0, source=other, kind=Kind.SUBSCRIBE, stream=None, subject="_1.A")
+    world.data(F0 + 1, -300.0, stamp=T0, stream=f"{LINK}|{PEER}|_1.A")
+    assert [join.subscriber for join in world.engine.convergence.joins] == [other]
 
 
 def test_a_daemon_that_forwards_may_hear_it_again() -> None:

@@ -134,6 +134,8 @@ def test_a_loss_that_only_its_own_daemon_tells_is_proven_and_as_large_as_it_says
         ((F0, F0 + FRAME), F0 + 6, 2, (F0 + 5, F0 + 6)),
         # the daemon was in the chain's frame, of which nothing is captured
         ((F0, F0 + 2 * FRAME), F0 + FRAME + 6, 2, (F0 + FRAME + 5, F0 + FRAME + 6)),
+        # it was in the number's own frame, of which nothing else is captured
+        ((F0, F0 + 2 * FRAME + 6), None, 2, (F0 + 2 * FRAME + 4, F0 + 2 * FRAME + 5)),
     ],
 )
 def test_of_what_is_missing_the_daemon_lost_the_last_ones_by_its_own_count(
@@ -155,6 +157,25 @@ def test_of_what_is_missing_the_daemon_lost_the_last_ones_by_its_own_count(
     assert (stream["lost"], stream["lost_upper"], stream["delivered"]) == (count, count, None)
     (row,) = [r.detail for r in rows if r.kind == TABLE and r.detail["table"] == "loss"]
     assert row["msg_loss"] == count
+
+
+@pytest.mark.parametrize(
+    ("count", "restart", "lower"), [(1, True, 6), (1, False, 1), (9, False, 1)]
+)
+def test_a_count_that_may_be_of_an_unknown_number_tells_of_one_loss(
+    count: int, restart: bool, lower: int
+) -> None:
+    """A loss of unknown size counts 1, and no word says so where one of known size came before."""
+    world = World()
+    number = F0 + 2 * FRAME + 6
+    for value, at in ((F0, 0.0), (number, 9.0)):
+        world.data(value, at, stream=f"{LINK}|{PEER}|_1.A")
+    told = {"idl_restart": True} if restart else {}
+    world.notice("LOSS", 9.1, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=count,
+                 ms_tot=count, ref_seqno=number, **told)  # fmt: skip
+    found = only(world.rows(), "RA002")
+    assert (found["certainty"], found["facts"]["lower"]) == ("proven", lower)
+    assert found["seqnos"] == [[number - lower, number - 1]]
 
 
 def test_a_count_that_is_all_that_fits_is_not_how_many_were_lost() -> None:

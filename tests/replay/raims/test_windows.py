@@ -355,6 +355,21 @@ def test_an_entry_survives_two_rotations_and_is_gone_at_the_third() -> None:
     assert (again.row, again.rotated) == ("raims-9.2", True)
 
 
+@pytest.mark.rule("raims-9.R")
+def test_every_publisher_of_a_forgotten_subject_is_forgotten_with_it() -> None:
+    lost = window(size_bytes=0, entries=-1)
+    for publisher in ("P", "Q"):
+        arrive(lost, seqno(F, 1), publisher=publisher)
+    for number in range(1, 4):
+        lost.rotation.add(f"_1.X{number}", lost.rotation.find("_1.none", T0) or object(), T0)  # type: ignore[arg-type]
+        lost.rotation.advance(T0 + number * (10 * SECOND + 40_000_000))
+    at = T0 + 31 * SECOND
+    rulings = [arrive(lost, seqno(F, 3), publisher=name, at_ns=at) for name in ("P", "Q", "R")]
+    assert [(ruling.row, ruling.rotated) for ruling in rulings] == [
+        ("raims-9.2", True), ("raims-9.5", True), ("raims-9.5", False),
+    ]  # fmt: skip
+
+
 @pytest.mark.rule("raims-D1")
 @pytest.mark.rule("raims-D2")
 @pytest.mark.rule("raims-D3")
