@@ -15,11 +15,10 @@ the snap length cut off, as far as it reads.
 
 import base64
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import lz4.block
 import numpy as np
 import pyarrow as pa
 
@@ -106,7 +105,7 @@ class Batches:
     capture: int
     split: int
     transport: str  # "udp" or "tcp"
-    hosts: list[str]  # addresses as text, by number
+    hosts: Sequence[str]  # addresses as text, by number
     frame: Int64s  # number in the split
     at_ns: Int64s
     start: Int64s
@@ -223,7 +222,7 @@ class BatchDecoder:
                     "wire_kind": "cut",
                     "detail": CUT_OFF[int(status[place])],
                     "count": 0,
-                    "flags": 0,
+                    "flags": int(batches.flags[place]) & Flag.REFUSED,
                     "size": 0,
                 }
             )
@@ -280,6 +279,8 @@ class BatchDecoder:
         if not packed:
             yield 0, number, batches.data
             return
+        import lz4.block
+
         chunk = bytes(batches.data)
         parts, size, begin = [chunk], len(chunk), 0
         for i in packed:
@@ -289,7 +290,7 @@ class BatchDecoder:
                 part = _beginning(chunk[start:stop]) if cut else lz4.block.decompress(
                     chunk[start:stop], uncompressed_size=MAX_BATCH_BYTES
                 )  # fmt: skip
-            except lz4.block.LZ4BlockError:
+            except (lz4.block.LZ4BlockError, ValueError):
                 continue
             if size - len(chunk) + len(part) > MAX_UNPACKED:
                 yield begin, i, b"".join(parts)
@@ -508,7 +509,7 @@ def _beginning(block: bytes) -> bytes:
     """What can be unpacked of an LZ4 block that was cut off: sequences until the bytes end.
 
     Raises:
-        lz4.block.LZ4BlockError: it refers to what is not there.
+        ValueError: it refers to what is not there.
     """
     made = bytearray()
     at, size = 0, len(block)
@@ -531,7 +532,7 @@ def _beginning(block: bytes) -> bytes:
             break
         back = block[at] | block[at + 1] << 8
         if not 0 < back <= len(made):
-            raise lz4.block.LZ4BlockError
+            raise ValueError("nothing is there")
         at, count = length(at + 2, token & 15)  # at least
         again = bytes(made[-back:])
         count = min(count + 4, MAX_BATCH_BYTES - len(made))

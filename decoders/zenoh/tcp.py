@@ -7,6 +7,7 @@ beginning was not captured, or behind a hole, is in step again where several bat
 as zenoh.
 """
 
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -47,8 +48,7 @@ _MAY_BEGIN: Final = np.array([_may_begin(byte) for byte in range(256)])
 
 def _reads(data: bytes, at: int, width: int) -> bool:
     """Whether a chain of batches begins at a place, one of which is zenoh beyond doubt."""
-    memory: Any = argument(np.zeros(wire.OUT, np.int64), compile_it=False)
-    return _chain(interpreted("zenoh.kernels"), memory, data, at, width, strong=True)
+    return _chain(data, at, width, strong=True)
 
 
 _TRACES: Final = Traces(
@@ -103,7 +103,6 @@ class ZenohFraming:
         self._opened = False
 
     def split(self, data: bytes, final: bool) -> Split:
-        """See ``streams.Framing``."""
         starts: list[int] = []
         stops: list[int] = []
         skipped: list[tuple[int, int]] = []
@@ -224,10 +223,8 @@ def _begins_with_init(prefix: bytes) -> Match:
         return Match.NO
     if len(prefix) < 2 + length:
         return Match.LIKELY
-    memory = np.zeros(wire.OUT, np.int64)
-    _, status = interpreted("zenoh.kernels").walk(
-        prefix, 2, 2 + length, 2 + length, argument(memory, compile_it=False)
-    )
+    kernel = interpreted("zenoh.kernels")
+    _, status = kernel.walk(prefix, 2, 2 + length, 2 + length, _walked())
     return Match.YES if status == wire.DECODED else Match.NO
 
 
@@ -240,12 +237,10 @@ def _in_step(data: bytes, begin: int = 0, *, strong: bool = False) -> tuple[int,
     places, widths = _chained(data, begin)
     if not len(places):
         return None
-    module = interpreted("zenoh.kernels")
-    memory: Any = argument(np.zeros(wire.OUT, np.int64), compile_it=False)
     if strong:  # of a flow that may be anybody's not more is read
         places, widths = places[:LOOKS], widths[:LOOKS]
     for at, width in zip(places.tolist(), widths.tolist(), strict=True):
-        if _chain(module, memory, data, at, width, strong=strong):
+        if _chain(data, at, width, strong=strong):
             return at, width
     return None
 
@@ -289,12 +284,19 @@ def _chained(data: bytes, begin: int) -> tuple[Int64s, Int64s]:
     return (both >> 3) + begin, both & 7
 
 
-def _chain(module: Any, memory: Any, data: bytes, at: int, width: int, *, strong: bool) -> bool:
+@cache
+def _walked() -> Any:
+    """Where the kernel writes what it walks over: to make it takes as long as several chains."""
+    return argument(np.zeros(wire.OUT, np.int64), compile_it=False)
+
+
+def _chain(data: bytes, at: int, width: int, *, strong: bool) -> bool:
     """Whether ``CHAIN`` batches that read as zenoh begin at a place.
 
     Any bytes read as a fragment, and payloads are any bytes: two fragments count where the sn of
     the second follows that of the first.
     """
+    module, memory = interpreted("zenoh.kernels"), _walked()
     number, sure = 0, not strong
     fragment = (0, -1)  # counter and sn of the batch before, if it is one
     while number < CHAIN or not sure:

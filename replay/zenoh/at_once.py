@@ -37,3 +37,12 @@ class AtOnce:
         if first < stop:
             self.delivery.deliver(first, stop)
             self.last = stop - 1
+
+    def was_not_handed(self, first: int) -> None:
+        """What came from this sample on came to nobody, and so did what told of a gap before it."""
+        if not self.delivery.ranges:
+            return
+        self.delivery.retract(first)
+        if self.missed and self.missed[-1][0][1] == first:
+            self.missed.pop()
+            self.count, self.passed = self.count - 1, max(self.passed - 1, 0)

@@ -13,7 +13,7 @@ from seqaudit.replay.zenoh.keys import UNRESOLVED, Advanced, Parameters, matches
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
 from seqaudit.replay.zenoh.query import Miss, Query
-from seqaudit.replay.zenoh.reasons import EARLY, SEVERAL, SHARED
+from seqaudit.replay.zenoh.reasons import CLOSED, EARLY, SEVERAL, SHARED, WAITED
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source, Sources, placed
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
@@ -77,7 +77,7 @@ class Audience:
         self.lanes: dict[int, Lanes] = {}
         #: Endpoint and key expression -> open query for historical samples.
         self.histories: dict[tuple[str, str], Query] = {}
-        self._histories_asked: Counter[tuple[str, str]] = Counter()  # of those that live
+        self._histories_asked: dict[str, Counter[str]] = {}  # endpoint -> of those that live
         self._link = link
         self.declared = declared
         self._sources = sources
@@ -103,6 +103,8 @@ class Audience:
         On one session samples come only because somebody subscribed; to a group they are sent
         whether anybody did or not, so there a member with other subscribers than these gets none.
         """
+        if source.receiver in self._link.shut:
+            return []
         identity = (source.sender, source.receiver, source.source, source.key)
         matched = self._matched.get(identity)
         if matched is not None:
@@ -214,7 +216,7 @@ class Audience:
         So may be one of whose declaration nothing is known.
         """
         self._shown.get(endpoint, set()).discard(subject)
-        del self._histories_asked[endpoint, subject]
+        self._histories_asked.get(endpoint, Counter()).pop(subject, None)
         self._end(lambda one: one[0] == endpoint and one[1] in (subject, None), mark)
 
     def asks_history(self, subject: str, query: Query) -> None:
@@ -224,8 +226,9 @@ class Audience:
         be handed on: nothing tells who was handed what.
         """
         self.histories[query.requester, subject] = query
-        self._histories_asked[query.requester, subject] += 1
-        query.shared = self._histories_asked[query.requester, subject] > 1
+        asked = self._histories_asked.setdefault(query.requester, Counter())
+        asked[subject] += 1
+        query.shared = asked[subject] > 1
         for (endpoint, own, _), one in self.subscribers.items():
             if endpoint == query.requester and own in (None, subject):
                 if one.first_at is not None:
@@ -236,8 +239,43 @@ class Audience:
     def node_gone(self, endpoint: str, mark: Mark) -> None:
         """Another node is at this endpoint now: the subscribers of the one before are gone."""
         self._shown.pop(endpoint, None)
-        self._histories_asked.clear()
+        self._histories_asked.pop(endpoint, None)
         self._end(lambda one: one[0] == endpoint, mark)
+
+    def shut(self, endpoint: str, mark: Mark, quoted: Source | None, *, whole: bool) -> None:
+        """Nobody listens at an endpoint any more, since what its host quotes came there.
+
+        Args:
+            quoted: samples of this source.
+            whole: all of that; else any samples of that moment may have been in it.
+        """
+        if self._link.shut.setdefault(endpoint, mark).frame != mark.frame:
+            return
+        since_ns = mark.at_ns if whole else mark.at_ns - SOON_NS
+        for source in self._sources.all.values():
+            lately = source.last is not None and source.last.at_ns > since_ns
+            if lately and source.receiver == endpoint and source is not quoted:
+                source.untold = source.untold or CLOSED
+        ending = [one for identity, one in self.subscribers.items() if identity[0] == endpoint]
+        self._end(lambda identity: identity[0] == endpoint, mark)
+        for one in ending:
+            one.node_gone = endpoint != self._link.opener
+            if one.pending or any(lane.pending for lane in self.lanes_of(one).all):
+                one.untold = one.untold or WAITED
+
+    def came_to_nobody(self, source: Source, first: int, stop: int) -> None:
+        """Samples [first, stop) of a source came to an endpoint at which nobody listened."""
+        if source.discarded.ranges.within(first, stop):
+            return  # a copy of what came before
+        source.untold = None if source.untold is CLOSED else source.untold
+        shut = self._link.shut.get(source.receiver)
+        lately = [(who, one) for who, one in self.ended if shut and one.until == shut.frame]
+        for (receiver, _, name), one in (*lately, *self.subscribers.items()):
+            if (receiver, name) == (source.receiver, source.source):
+                lanes = self.lanes_of(one).all
+                for each in (one, *lanes):
+                    each.was_not_handed(first, stop)
+                one.untold = next((lane.untold for lane in lanes if lane.untold), one.untold)
 
     def _end(self, which: Callable[[Identity], bool], mark: Mark) -> None:
         for identity in [one for one in self.subscribers if which(one)]:

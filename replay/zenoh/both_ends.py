@@ -307,7 +307,6 @@ def _misses(lost: RangeSet, message: Fragmented) -> bool:
 
 
 def address(endpoint: str) -> str:
-    """The IP address of an endpoint."""
     return endpoint.rpartition(":")[0].strip("[]")
 
 

@@ -74,7 +74,6 @@ def furthest(parts: Iterable[Why]) -> list[Why]:
 
 
 def cause_rows(parts: Iterable[Why]) -> list[CauseRow]:
-    """As the report has them."""
     found: dict[tuple[Cause, ShownBy | None], RangeSet] = {}
     for part in parts:
         found.setdefault(part[2:], RangeSet()).add(part.first, part.stop)
@@ -85,7 +84,6 @@ def cause_rows(parts: Iterable[Why]) -> list[CauseRow]:
 
 
 def in_words(causes: Iterable[CauseRow]) -> str:
-    """All causes of a miss."""
     return "; ".join(dict.fromkeys(row["cause"] for row in causes))
 
 

@@ -95,12 +95,10 @@ class Declarations:
         return subject
 
     def queryable(self, detail: Detail, sender: str, receiver: str) -> None:
-        """D_QUERYABLE."""
         self._cached_at.pop(sender, None)
         self._add(self._queryables, detail, sender, receiver)
 
     def queryable_gone(self, detail: Detail, sender: str, receiver: str) -> None:
-        """U_QUERYABLE."""
         self._cached_at.pop(sender, None)
         name = self._declared(sender, receiver, detail)
         self._queryables.get(sender, {}).pop(name, None)

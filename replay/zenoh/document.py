@@ -92,7 +92,6 @@ class DocumentWorld:
         self._published: dict[tuple[str, str], RangeSet] = {}
 
     def asked(self, subscriber: DocumentSubscriber) -> SubscriberQueries:
-        """What a subscriber asked for."""
         return self._asked.setdefault(id(subscriber), SubscriberQueries())
 
     # -- what the caches get ---------------------------------------------------------------------

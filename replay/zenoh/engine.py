@@ -120,9 +120,13 @@ class ZenohEngine:
     # -- events --------------------------------------------------------------------------------
 
     def feed(self, event: Event) -> None:
-        """Replay one event."""
         if event.kind is Kind.MEMBER:
             return
+        if event.flags & Flag.REFUSED and self.link.transport == "udp":
+            self._reached_nobody(event)
+            return
+        if self.link.heard_from(event):
+            self.audience.changed()
         self.moments.came(event)
         self.advance(event.at_ns)
         self.moments.last_ns = max(self.moments.last_ns, event.last_mark().at_ns)
@@ -160,6 +164,21 @@ class ZenohEngine:
             self._samples(event, detail)
         else:
             self._message(word, detail, event, self.link.accepted(event))
+
+    def _reached_nobody(self, event: Event) -> None:
+        """The host of an end says that nobody listens there, and quotes what came last (ICMP)."""
+        assert event.source is not None and event.destination is not None
+        end, mark = event.destination, event.first_mark()
+        if self.world is not None or self.link.role(event.source, end) != "receiver":
+            return
+        detail, count = cast(Detail, event.details()), event.count
+        zid, eid, sn = detail.get("source") or (detail.get("zid"), detail.get("eid"), event.seqno)
+        source = self.audience.source(event.source, end, f"{zid}/{eid}")
+        if source is not None and sn is not None:
+            first = source.placed(sn)
+            self.audience.came_to_nobody(source, first, first + count)
+        whole = event.wire_kind not in ("Fragment", "cut")
+        self.audience.shut(end, mark, source, whole=whole)
 
     def _cut_off(self, event: Event, detail: Detail) -> None:
         """What a frame said behind its beginning is cut off or cannot be read: it may be all."""

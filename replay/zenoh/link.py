@@ -51,6 +51,8 @@ class Link:
         retired: counters of sessions that another one followed.
         session_starts: InitSyn or first Join captured.
         held: bytes of messages that are not complete.
+        opener: who sends the InitSyn, from a socket for this session alone; null: not captured.
+        shut: endpoints at which nobody listens, and when their hosts first said so.
     """
 
     def __init__(self, conversation: str, vantage: Vantage, read: Read) -> None:
@@ -62,6 +64,8 @@ class Link:
         self.retired: list[tuple[Direction, HopCounter]] = []
         self.session_starts = 0
         self.closed: list[tuple[Mark, str]] = []
+        self.opener: str | None = None
+        self.shut: dict[str, Mark] = {}
         self.mask = MASKS[2]
         self.held = UnfinishedBytes()
         self._patch = 0
@@ -78,6 +82,7 @@ class Link:
         """Whether a session begins with this message: of a handshake it is the first that was
         captured."""
         step = HANDSHAKE.index(word)
+        self.opener = event.destination if step % 2 else event.source
         late = self._step >= step or (self._step < 0 and bool(self.counters))
         copy = cookie in self._cookies or event.flags & Flag.NETWORK_DUPLICATE
         if step and (copy or not late):
@@ -85,6 +90,10 @@ class Link:
             return False
         self._step = step
         return True
+
+    def heard_from(self, event: Event) -> bool:
+        """Whether somebody listens again where nobody did: it speaks."""
+        return self.shut.pop(event.source or "", None) is not None
 
     def began(self, mark: Mark) -> None:
         """A handshake: counters and fragments start anew."""
@@ -113,7 +122,6 @@ class Link:
         return other
 
     def opened(self, endpoint: str, initial: int) -> None:
-        """An Open."""
         self._end(endpoint).initial = initial
 
     def joined(self, event: Event, detail: Detail) -> None:
@@ -135,7 +143,6 @@ class Link:
         return self._joined is not None and sender not in self._joined
 
     def close(self, event: Event) -> None:
-        """A Close."""
         assert event.source is not None
         if len(self.closed) < MAX_KEPT:
             self.closed.append((event.first_mark(), event.source))

@@ -235,7 +235,6 @@ class Queries:
         return not source.live and missing > query.last - query.replied.first()
 
     def final(self, detail: Detail, event: Event) -> None:
-        """A ResponseFinal."""
         assert event.destination is not None
         identity, mark = (event.destination, detail["id"]), event.first_mark()
         query, lapsed = self._open.pop(identity), self._open.lapsed(identity)

@@ -130,7 +130,8 @@ class SamplesStreamRow(LegStreamRow):
     subscriber_recovers: Annotated[bool | None, "it asks for what it missed; null: nothing shows"]
     subscriber_gone: Annotated[bool, "it was undeclared, or its node closed the session"]
     receiver_silent_ns: Annotated[
-        int | None, "its receiver spoke last then, of a session that no Close ended; null: one did"
+        int | None,
+        "its receiver spoke last then, of a session that no Close and no ICMP ended; null: one did",
     ]
     held_max: Annotated[int | None, "most samples held back at a time; " + Unseen]
     queries_max: Annotated[int | None, "most open at a time; null: nobody is known to receive"]

@@ -172,7 +172,6 @@ class ZenohReporter(Reporter[ZenohSubject]):
         claim: Claim = LIKELY,
         **facts: object,
     ) -> Finding:
-        """A finding about queries."""
         return self.make(
             stream, rule, claim, text,
             mark=queries[0].asked,

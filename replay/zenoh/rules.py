@@ -72,7 +72,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "zenoh.md 8.1; missed samples document, \"Context\""),
     info(
         "ZN008", "samples-repeated",
-        "Samples came that the subscriber had already: replies repeat what also came live.",
+        "Samples came again: replies repeat what also came live, and what was lost behind this "
+        "point.",
         "Replay: sn at or below the last one handed on, or pending already.",
         "Nothing: open-ended queries bring what also came live, and the subscriber drops it. Each "
         "costs its bytes once more.",

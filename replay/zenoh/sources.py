@@ -105,7 +105,6 @@ class Unnumbered:
     clocks: dict[str, int] = field(default_factory=dict)
 
     def came(self, detail: Detail, event: Event) -> None:
-        """A run of them."""
         self.count += event.count
         self.first = self.first or event.first_mark()
         self.last = event.last_mark()
@@ -126,7 +125,6 @@ class Sources:
         self._by_name: dict[str, list[Source]] = {}  # by source, and by the zid of it
 
     def add(self, source: Source) -> Source:
-        """A new one."""
         self.all[source.sender, source.receiver, source.source] = source
         for name in {source.source, source.source.partition("/")[0]}:
             self._by_name.setdefault(name, []).append(source)

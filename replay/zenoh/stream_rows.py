@@ -118,9 +118,9 @@ def _that_passed(
         "publisher": "ros" if source.source.endswith(ROS) else "advanced",
         "cache": _cache_seen(engine, source),
         "subscriber_recovers": None if one is None else one.recovery_shown(),
-        "subscriber_gone": one is not None and one.gone,
+        "subscriber_gone": one is not None and one.gone and one.node_gone,
         "receiver_silent_ns": None
-        if engine.link.closed
+        if engine.link.closed or source.receiver in engine.link.shut
         else engine.moments.spoke_ns(source.receiver),
         "held_max": None if one is None else max((w.count for w in one.waits), default=0),
         "queries_max": None if one is None else one.queries_max,

@@ -95,6 +95,9 @@ class Subscriber:
         self.life = 1  # of the subscribers that its node had at this key, one after the other
         self.since = -1  # job frame of its declaration
         self.until = END  # job frame with which it ended
+        self.node_gone = (
+            True  # with it, if it ended: else its node may subscribe on in another session
+        )
         self.last: int | None = None
         self.start: int | None = None  # first sn ever handed to this machine
         #: What it lacked of before the first sample here, as it had the source before that.
@@ -278,6 +281,21 @@ class Subscriber:
             if self.tracker is not None:
                 self.tracker.close(2**63, Outcome.GONE, mark)
         self.finish()
+
+    def was_not_handed(self, first: int, stop: int) -> None:
+        """Samples [first, stop) came to nobody; so did what came behind them."""
+        self.pending.remove(first, stop)
+        self.at_once.was_not_handed(first)
+        handed = self.delivery.ranges
+        late = any(gap.first <= first < gap.stop for gap in self.gaps)
+        if not late and handed and handed[-1][0] <= first < handed[-1][1]:
+            self.delivery.retract(first)
+        elif RangeSet(handed).within(first, stop):
+            self.untold = reasons.WAITED  # for these, or behind them
+        elif not self.pending and self.untold in (reasons.WAITED, reasons.CUT_SHORT):
+            self.untold = None
+        if self.misses and (not handed or self.misses[-1].stop > handed[-1][1]):
+            self.untold = reasons.CUT_SHORT
 
     def finish(self) -> None:
         """The capture is over."""

@@ -38,7 +38,6 @@ class OpenQueries:
             self._asked[key] = self._asked.get(key, 0) + 1
 
     def pop(self, identity: Identity) -> Query | None:
-        """It ended."""
         query = self._open.pop(identity, None)
         if query is not None and query.recovers:
             key = query.requester, query.key
@@ -54,7 +53,6 @@ class OpenQueries:
             self._lapsed[identity] = query
 
     def lapsed(self, identity: Identity) -> Query | None:
-        """The query of that id, if it lapsed."""
         return self._lapsed.get(identity)
 
     def recovering(self, requester: str, key: str) -> bool:
@@ -80,7 +78,6 @@ class Timers:
         return self._heap[0][0] if self._heap else 1 << 63
 
     def add_query(self, identity: Identity, query: Query) -> None:
-        """Its timeout."""
         heappush(self._heap, (query.deadline_ns, next(self._order), identity, query))
 
     def add_subscriber(self, subscriber: Subscriber, at_ns: int) -> None:

@@ -27,7 +27,7 @@ def repeated(
     if subscriber.repeat_count:
         yield from report.note(
             stream, "ZN008", subscriber.repeats, Claim(Certainty.LIKELY, ORDERED.rests),
-            "{times:sample} of {sender_member} came again; the subscriber ignores "
+            "{times:sample} of {sender_member} came again; who has {times|it|them} ignores "
             "{times|it|them}.",
             "a sample that was there already", times=subscriber.repeat_count,
         )  # fmt: skip

@@ -9,10 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.kernels.loader import argument, interpreted
 from seqaudit.decoders.network.packets import FrameOutcome
 from seqaudit.decoders.tcp.framing import Connection, Match, StreamFrames
-from seqaudit.decoders.zenoh import kernels as wire
 from seqaudit.decoders.zenoh import tcp as zenoh_tcp
 from seqaudit.decoders.zenoh.tcp import ZenohFraming, ZenohStreamDecoder, ZenohStreams
 from tests.decoders.zenoh import builders as z
@@ -151,14 +149,12 @@ def test_a_chain_is_looked_for_at_every_place(
     before: list[int], chain: list[bytes], after: list[int], begin: int, strong: bool
 ) -> None:
     data = bytes(before) + b"".join(chain) + bytes(after)
-    module = interpreted("zenoh.kernels")
-    memory = argument(np.zeros(wire.OUT, np.int64), compile_it=False)
     first = next(
         (
             (at, width)
             for at in range(begin, len(data))
             for width in (2, 4)
-            if zenoh_tcp._chain(module, memory, data, at, width, strong=strong)
+            if zenoh_tcp._chain(data, at, width, strong=strong)
         ),
         None,
     )

@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -42,6 +43,7 @@ class Session:
         self.back: list[int] = []
         self.times: list[float] = []
         self.cut: dict[int, int] = {}  # message -> bytes that snap length cut off
+        self.quotes: list[int] = []  # messages that ICMP quotes
         self.sns = {False: 10, True: 500}
         self.now = 0.0
         if opened:
@@ -91,6 +93,11 @@ class Session:
     def ask(self, number: int, parameters: str, suffix: str = SUFFIX) -> "Session":
         return self.subscriber(z.request(number, suffix, parameters))
 
+    def unreachable(self, ago: int = 1) -> "Session":
+        """The other end's host answers that nobody listens there, and quotes what came."""
+        self.quotes.append(len(self.payloads))
+        return self.raw(self.payloads[-ago], back=len(self.payloads) - ago in self.back)
+
     def heartbeat(self, sn: int) -> "Session":
         return self.publisher(z.push(b"\x01\x04" + sn.to_bytes(4, "little"), 0, TOKEN))
 
@@ -110,10 +117,15 @@ class Session:
         batches.at_ns = np.array(times, np.int64)
         batches.flags[len(times) - refused :] = Flag.REFUSED
         batches.flags[len(times) - copies :] |= Flag.NETWORK_DUPLICATE
+        batches.flags[self.quotes] = Flag.REFUSED
         found = []
-        if chunk:  # pieces of a capture, each with a decoder of its own
+        if self.quotes:  # they are decoded by themselves
+            said = np.isin(np.arange(batches.count), self.quotes)
+            for own in (said, ~said):
+                found += BatchDecoder().decode(part(batches, own))[0]
+        elif chunk:  # pieces of a capture, each with a decoder of its own
             for at in range(0, batches.count, chunk):
-                found += BatchDecoder().decode(part(batches, at, at + chunk))[0]
+                found += BatchDecoder().decode(part(batches, slice(at, at + chunk)))[0]
         else:
             found += BatchDecoder().decode(batches)[0]
         rows = [row for batch in found for row in batch.to_pylist()]
@@ -172,10 +184,10 @@ def told(streams: Sequence[Mapping[str, Any]]) -> list[tuple[str | None, Any]]:
     return [(row["subscriber"], row["delivered"]) for row in streams]
 
 
-def part(batches: Batches, begin: int, stop: int) -> Batches:
+def part(batches: Batches, rows: slice | npt.NDArray[np.bool]) -> Batches:
     """Some of the batches, as another piece would have them."""
     columns = {
-        field.name: getattr(batches, field.name)[begin:stop]
+        field.name: getattr(batches, field.name)[rows]
         for field in fields(batches)
         if isinstance(getattr(batches, field.name), np.ndarray)
     }
@@ -228,6 +240,8 @@ def test_a_gap_is_asked_for_answered_and_told() -> None:
         "answered", 1, [f"{ZID}/7"],
     )  # fmt: skip
     assert rules(found) == {"ZN001", "ZN005", "ZN008"}
+    (again,) = [r.detail for r in found if r.rule == "ZN008" and "facts" in r.detail]
+    assert again["facts"]["times"] == 1
 
 
 @pytest.mark.parametrize(
@@ -670,6 +684,16 @@ def test_of_two_histories_nothing_says_whose_samples_wait() -> None:
     assert row["delivered"] == [[0, 1]]
 
 
+@pytest.mark.parametrize("subscribers", [True, False])
+def test_only_the_node_that_goes_takes_its_subscribers_histories_with_it(
+    subscribers: bool,
+) -> None:
+    session = Session().ask(1, "_max=3;_anyke", "/@adv/**").publisher(z.final(1))
+    session.raw(b"\x03\x00", back=subscribers)
+    row = stream(session.ask(2, "_anyke", "/@adv/**").put(0, 1).played()[1])
+    assert row["unknown"].get("delivered") == (None if subscribers else SEVERAL)
+
+
 @pytest.mark.parametrize("named_first", [True, False])
 def test_of_samples_under_a_number_that_nobody_declared_only_replies_are_known_to_come(
     named_first: bool,
@@ -746,7 +770,7 @@ def test_what_only_a_reset_answered_was_sent_and_not_delivered(
     address: str, delivered: list[list[int]] | None
 ) -> None:
     vantage = Vantage("member", address, "given", "")
-    row = stream(Session().put(0, 1, 2, 3).played(vantage, refused=2)[1])
+    row = stream(Session().put(0, 1, 2, 3).played(vantage, refused=2, transport="tcp")[1])
     assert row["delivered"] == delivered
     assert row["last_seqno"] == (3 if delivered is None else 1)
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from seqaudit.replay.contract.results import FINDING, STREAM
-from seqaudit.replay.zenoh.reasons import READS_LATE, SEVERAL
+from seqaudit.replay.zenoh.reasons import CLOSED as CLOSED_UNSEEN
+from seqaudit.replay.zenoh.reasons import CUT_SHORT, READS_LATE, SEVERAL, WAITED
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, Session
 from tests.replay.zenoh.test_odd_worlds import AT_PUBLISHER
@@ -122,3 +123,71 @@ def test_subscribers_with_an_open_history_are_not_told_apart() -> None:
     session.ask(2, "_sn=..;_anyke").ask(3, "_sn=..;_anyke").put(3)
     (row,) = streams(session)
     assert not row["subscribers"]
+
+
+def answered_by_icmp(session: Session) -> tuple[Any, Any]:
+    """What was handed on, or why that is not known; what was missed."""
+    (row,) = streams(session)
+    told = row["unknown"].get("delivered")
+    return (row["delivered"], misses(row)) if told is None else (None, told)
+
+
+def test_what_came_when_nobody_listened_any_more_was_handed_to_nobody() -> None:
+    """Recorded: a listener over UDP closes, and its host answers what comes then (2.4)."""
+    session = Session().put(0, 1, 2).unreachable().put(3)
+    assert answered_by_icmp(session) == ([[0, 1]], [])
+    (row,) = streams(session)
+    assert (row["live"], row["subscriber_gone"], row["receiver_silent_ns"]) == (
+        [[0, 3]],
+        True,
+        None,
+    )
+    assert answered_by_icmp(Session().put(0, 1).heartbeat(1).unreachable()) == ([[0, 1]], [])
+    assert answered_by_icmp(Session().put(0, 1, 2, 3).unreachable(2)) == ([[0, 1]], [])
+    _, found = session.played(AT_PUBLISHER)
+    (row,) = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "samples"]
+    assert (row["live"], row["subscriber_gone"]) == ([[0, 3]], False)  # it says nothing there
+
+
+def test_a_gap_that_only_such_a_sample_showed_is_no_miss() -> None:
+    for cache in (True, False):  # without one a peer asks nobody
+        session = opened(cache=cache, whatami=1).put(0, 1, 3).unreachable().wait(3).put(4)
+        told = ([[0, 1]], []) if cache else (None, CUT_SHORT)
+        assert answered_by_icmp(session) == told
+
+
+def test_what_waited_when_nobody_listened_any_more_is_not_known() -> None:
+    session = Session().put(0, 2).ask(1, "_sn=1..;_anyke").put(3).unreachable()
+    assert answered_by_icmp(session) == (None, WAITED)
+    fills = Session().put(0, 2).ask(1, "_sn=1..;_anyke")
+    fills.publisher(z.response(1, z.put(1))).unreachable()
+    assert answered_by_icmp(fills) == (None, WAITED)
+
+
+def test_a_copy_that_came_to_nobody_was_no_first_one() -> None:
+    session = Session().put(0, 1)
+    session.raw(session.payloads[-1]).unreachable()
+    assert answered_by_icmp(session) == ([[0, 1]], [])
+
+
+def test_a_fragment_that_came_to_nobody_may_be_of_what_was_handed_on() -> None:
+    message = z.push(z.put(1, b"x" * 40))
+    session = Session().put(0).raw(z.fragment(13, message[:30], more=True, first=True))
+    session.raw(z.fragment(14, message[30:], more=False)).wait(-0.009).unreachable()
+    assert answered_by_icmp(session) == (None, CLOSED_UNSEEN)
+
+
+def test_who_opened_the_session_may_go_on_by_another() -> None:
+    session = Session(opened=False)
+    session.raw(z.init(SUBSCRIBER_ZID), back=True).raw(z.init(ack=True))
+    session.raw(z.opened(500), back=True).raw(z.opened(10, ack=True))
+    session.publisher(z.declare(0, 1, 0, "demo/sensor"))
+    session.subscriber(z.declare(2, 1, 1, own=False)).put(0, 1).unreachable()
+    (row,) = streams(session)
+    assert (row["delivered"], row["subscriber_gone"]) == ([[0, 0]], False)
+
+
+def test_who_speaks_again_listens_again() -> None:
+    session = Session().put(0, 1).unreachable().put(2)
+    session.subscriber(z.declare(2, 2, 0, "demo/sensor")).put(3)
+    assert [row["delivered"] for row in streams(session)] == [[[0, 0]], [[3, 3]]]
