@@ -11,6 +11,7 @@ import ipaddress
 import math
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import product
 from typing import Final
 
 #: Words of ``Feed.stream`` that are no fields.
@@ -137,6 +138,14 @@ class Route:
     @property
     def anywhere(self) -> bool:
         return self == Route()
+
+    @property
+    def precedence(self) -> int:
+        """Whose a datagram is at several places: 0 says where it goes, 1 where it is from only, 2
+        neither."""
+        if self.destination is not None or self.port != PORTS:
+            return 0
+        return 2 if self.anywhere else 1
 
     def joins(self, ends: Ends) -> bool:
         """Whether one of two ends is this place and the other one its source."""
@@ -394,6 +403,12 @@ class Feed:
         return (*self.match, *(place for message in self.messages for place in message.match))
 
     @property
+    def claimed_places(self) -> tuple[Route, ...]:
+        """And those of its lines."""
+        ends = (end for line in self.lines for end in line.ends)
+        return (*self.own_places, *(Route(address, (port, port)) for address, port in ends))
+
+    @property
     def carrier(self) -> int:
         """Number of the IP protocol, or the type of Ethernet, that carries it; 0: UDP does."""
         return self.protocol or self.ethertype
@@ -451,19 +466,22 @@ class Feed:
 def first_overlap(feeds: tuple[Feed, ...]) -> tuple[Feed, str, Feed] | None:
     """Two feeds that would claim the same datagrams, and where.
 
-    Feeds that are anywhere are asked last, and one after the other: they do not overlap if all but
-    the last of them say how they are recognised.
+    Where a datagram goes comes before where it is from: a place that says only the latter is no
+    overlap with one that says the former. Feeds of UDP that are anywhere are asked last, and one
+    after the other: they do not overlap if all but the last of them say how they are recognised.
     """
     for number, one in enumerate(feeds):
         for other in feeds[:number]:
-            if (one.carrier, one.over_udp) != (other.carrier, other.over_udp):
+            apart = (one.carrier, one.over_udp) != (other.carrier, other.over_udp)
+            if apart or (one.carrier and one.tried):  # what is tried takes what is left over
                 continue
-            for place in one.own_places:
-                for taken in other.own_places:
-                    if place.anywhere != taken.anywhere or not place.overlaps(taken):
-                        continue
-                    if not place.anywhere or not (other.require or other.recognise):
-                        return other, str(place), one
+            for place, taken in product(one.claimed_places, other.claimed_places):
+                if place.precedence != taken.precedence or not place.overlaps(taken):
+                    continue
+                if one.ethertype:
+                    return other, f"all of Ethernet type {one.ethertype:#x}", one
+                if not place.anywhere or one.carrier or not (other.require or other.recognise):
+                    return other, str(place), one
             for address, port in one.servers:
                 if (address, port) in other.servers:
                     return other, f"server {_end_text(address, (port, port))}", one

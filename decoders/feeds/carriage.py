@@ -82,7 +82,7 @@ def _framed(feed: Feed, entries: dict[str, Node]) -> Feed:
         feed = replace(feed, stream=_CONNECTION)
     for number, message in enumerate(feed.messages):
         if message.match or message.to_server or message.from_server or message.unicast is not None:
-            Node(entries["messages"].path, f"messages[{number}]", entries["messages"].node).fail(
+            entries["messages"].list("")[number].fail(
                 "has a place of its own, on TCP", "leave match, to, from and unicast out"
             )
     told = {field.name for field in feed.fields if field.of_connection}

@@ -7,7 +7,7 @@ packet in fragments is known by its first one, which has its numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -18,8 +18,8 @@ import pyarrow as pa
 from seqaudit.decoders.contract.event_columns import grouped
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.decoders.contract.feed_layout import Feed
-from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.feeds.datagrams import SYSTEM, FeedDecoder
+from seqaudit.decoders.contract.settings import FEED, DecodeSettings
+from seqaudit.decoders.feeds.datagrams import FeedDecoder
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
@@ -34,35 +34,21 @@ MOST_TAGS: Final = 4
 Raw = npt.NDArray[np.uint8]
 
 
-class CarriedFeeds:
-    """The feeds of one piece that are carried by IP itself, or by Ethernet."""
-
-    def __init__(self, settings: DecodeSettings, account: Account) -> None:
-        feeds = settings.feeds if SYSTEM not in settings.no_decode else ()
-        over_ip = tuple(feed for feed in feeds if feed.protocol)
-        over_ethernet = tuple(feed for feed in feeds if feed.ethertype)
-        self._carriers: list[_OverIp | _OverEthernet] = []
-        if over_ip:
-            self._carriers.append(_OverIp(settings, over_ip, account))
-        if over_ethernet:
-            self._carriers.append(_OverEthernet(settings, over_ethernet, account))
-
-    def feed(self, packets: Packets) -> Iterator[pa.RecordBatch]:
-        """The rows that have ended; frames that are a feed's are accounted for as its."""
-        if not packets.only_datagrams:
-            for carrier in self._carriers:
-                yield from carrier.feed(packets)
-
-    def finish(self) -> Iterator[pa.RecordBatch]:
-        """End all runs."""
-        for carrier in self._carriers:
-            yield from carrier.decoder.finish()
-
-    def accounts(self) -> list[dict[str, object]]:
-        return [carrier.decoder.account() for carrier in self._carriers]
+def carriers_of(settings: DecodeSettings, account: Account) -> list[OverIp | OverEthernet]:
+    """The feeds of one piece that are carried by IP itself, or by Ethernet. Each has rows that have
+    ended from ``feed``; frames that are a feed's are accounted for as its."""
+    feeds = settings.feeds if FEED not in settings.no_decode else ()
+    carriers: list[OverIp | OverEthernet] = []
+    if over_ip := [feed for feed in feeds if feed.protocol]:
+        carriers.append(OverIp(settings, over_ip, account))
+    if over_ethernet := [feed for feed in feeds if feed.ethertype]:
+        carriers.append(OverEthernet(settings, over_ethernet, account))
+    return carriers
 
 
-class _OverIp:
+class OverIp:
+    """Packets of IP protocols."""
+
     def __init__(self, settings: DecodeSettings, feeds: Sequence[Feed], account: Account) -> None:
         self._account = account
         self._protocols = sorted({feed.protocol for feed in feeds})
@@ -74,23 +60,8 @@ class _OverIp:
         rows = np.flatnonzero(ours & (columns[k.FRAGMENT] <= 1))  # no fragment, or the first
         if not len(rows):
             return []
-        datagrams = replace(
-            packets.datagrams,
-            frame=packets.record_column("frame")[rows],
-            at_ns=packets.record_column("at_ns")[rows],
-            start=columns[k.START][rows],
-            stop=columns[k.STOP][rows],
-            length=columns[k.LENGTH][rows],
-            source=columns[k.SOURCE][rows],
-            destination=columns[k.DESTINATION][rows],
-            source_port=columns[k.PROTOCOL][rows],
-            destination_port=columns[k.PROTOCOL][rows],
-            ip_id=columns[k.IP_ID][rows],
-            flags=columns[k.FLAGS][rows],
-            barrier=np.zeros(len(rows), np.int64),
-            network=columns[k.NETWORK][rows],
-            outcome=np.zeros(len(rows), np.int64),
-        )
+        protocol = columns[k.PROTOCOL][rows]
+        datagrams = packets.datagrams_of(rows, source_port=protocol, destination_port=protocol)
         batches = self.decoder.decode(datagrams)
         taken = np.flatnonzero(datagrams.outcome != FrameOutcome.NOT_CLAIMED)
         if len(taken):
@@ -100,7 +71,7 @@ class _OverIp:
         return batches
 
 
-class _OverEthernet:
+class OverEthernet:
     """Frames without IP; their addresses are numbered here."""
 
     def __init__(self, settings: DecodeSettings, feeds: Sequence[Feed], account: Account) -> None:
@@ -132,11 +103,9 @@ class _OverEthernet:
         length = packets.record_column("original")[rows] - (at - start[rows])
         cut = stop[rows] - at < length
         group = (raw[start[rows]] & 1).astype(np.int64)
-        datagrams = replace(
-            packets.datagrams,
+        datagrams = packets.datagrams_of(
+            rows,
             hosts=self._hosts,
-            frame=frame[rows],
-            at_ns=packets.record_column("at_ns")[rows],
             start=at,
             stop=stop[rows],
             length=np.maximum(length, stop[rows] - at),
@@ -146,9 +115,7 @@ class _OverEthernet:
             destination_port=kind,
             ip_id=np.full(len(rows), -1, np.int64),
             flags=group * int(Flag.MULTICAST) | cut.astype(np.int64) * int(Flag.CUT),
-            barrier=np.zeros(len(rows), np.int64),
-            network=packets.columns[k.NETWORK][rows],
-            outcome=np.zeros(len(rows), np.int64),
+            protocol=None,
         )
         batches = self.decoder.decode(datagrams)
         taken = np.flatnonzero(datagrams.outcome != FrameOutcome.NOT_CLAIMED)
@@ -203,4 +170,4 @@ def _count(account: Account, datagrams: Datagrams, taken: Int64s, sizes: Int64s)
         ends.tolist(), np.bincount(which).tolist(), totals.tolist(), strict=True
     ):
         host = datagrams.hosts[end >> 16]
-        account.add_endpoint(end & 0xFFFF, host, 0, SYSTEM, count, size)
+        account.add_endpoint(end & 0xFFFF, host, 0, FEED, count, size)

@@ -29,14 +29,12 @@ import pyarrow as pa
 from seqaudit.decoders.contract.arrow import as_column, int_column, text_column
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, ByName, Kind, compact
 from seqaudit.decoders.contract.feed_layout import LINE_NAMES, Feed, Field, Type
-from seqaudit.decoders.contract.settings import DecodeSettings
+from seqaudit.decoders.contract.settings import FEED, DecodeSettings
 from seqaudit.decoders.feeds import words as k
 from seqaudit.decoders.feeds.ends import is_ethernet
 from seqaudit.decoders.feeds.tables import ROWS, Tables, is_masked, key_words, message_name
 from seqaudit.decoders.kernels.loader import Int64s, argument, data_argument, kernel
 from seqaudit.decoders.network.packets import Datagrams
-
-SYSTEM: Final = "feed"
 
 _KINDS: Final = {
     k.DATA_RUN: Kind.DATA,
@@ -62,7 +60,7 @@ _PLAIN: Final = (
 class FeedDecoder:
     """DatagramDecoder of the feeds in the settings."""
 
-    system: Final = SYSTEM
+    system: Final = FEED
 
     def __init__(self, settings: DecodeSettings) -> None:
         # what is anywhere is asked last
@@ -82,7 +80,7 @@ class FeedDecoder:
             for feed in self._feeds
         ]
         self._portless = all(feed.carrier for feed in self._feeds)
-        self._hosts: list[str] | None = None
+        self._hosts: Sequence[str] | None = None
         self._names: dict[int, tuple[str, str]] = {}
         self._where = (0, 0)
 
@@ -213,7 +211,7 @@ class FeedDecoder:
             "last_frame": table[:, k.LAST_FRAME] + base,
             "at_ns": table[:, k.AT],
             "last_at_ns": table[:, k.LAST_AT],
-            "system": text_column([SYSTEM], np.zeros(len(table), np.int64)),
+            "system": text_column([FEED], np.zeros(len(table), np.int64)),
             "conversation": text_column([name[0] for name in names[0]], names[1]),
             "stream": text_column([name[1] for name in names[0]], names[1]),
             "source": text_column(*_each(table[:, k.SOURCE], ends)),

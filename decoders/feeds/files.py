@@ -239,13 +239,11 @@ def _checked(feed: Feed, entries: dict[str, Node]) -> Feed:
     for number, message in enumerate(feed.messages):
         asks = message.sort == Is.REQUEST
         if asks and not (message.when or message.match or message.to_server):
-            Node(entries["messages"].path, f"messages[{number}]", entries["messages"].node).fail(
+            entries["messages"].list("")[number].fail(
                 "makes every datagram a request", "say when, match or to: server"
             )
         if (message.to_server or message.from_server) and message.match:
-            Node(entries["messages"].path, f"messages[{number}]", entries["messages"].node).fail(
-                "has match and a server", "leave one out"
-            )
+            entries["messages"].list("")[number].fail("has match and a server", "leave one out")
     return feed
 
 

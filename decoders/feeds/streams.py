@@ -31,9 +31,9 @@ from seqaudit.decoders.contract.feed_layout import (
     Route,
     Type,
 )
-from seqaudit.decoders.contract.settings import DecodeSettings
+from seqaudit.decoders.contract.settings import FEED, DecodeSettings
 from seqaudit.decoders.feeds import framing_kernels as k
-from seqaudit.decoders.feeds.datagrams import SYSTEM, FeedDecoder
+from seqaudit.decoders.feeds.datagrams import FeedDecoder
 from seqaudit.decoders.kernels.loader import (
     Argument,
     Buffer,
@@ -74,7 +74,7 @@ Bools = npt.NDArray[np.bool_]
 class FeedStreams:
     """StreamSystem of one feed: connections at its places."""
 
-    system: Final = SYSTEM
+    system: Final = FEED
     traces: Final = Traces(0)
 
     def __init__(self, feed: Feed, settings: DecodeSettings) -> None:

@@ -121,8 +121,9 @@ class _FeedWords:
         self.words: list[int] = []
         self.networks: dict[str, int] = {}
         self.places = [self._feed(number, feed) for number, feed in enumerate(feeds)]
-        rules = [rule for place, feed in zip(self.places, feeds, strict=True)
-                 for rule in self._rules(place, feed)]  # fmt: skip
+        placed = [rule for place, feed in zip(self.places, feeds, strict=True)
+                  for rule in self._rules(place, feed)]  # fmt: skip
+        rules = [rule for _, rule in sorted(placed, key=lambda each: each[0])]
         self.rules = len(rules)
         self.rule_place = self._put([word for rule in rules for word in rule])
 
@@ -290,20 +291,21 @@ class _FeedWords:
 
     # --- where feeds are ---
 
-    def _rules(self, place: int, feed: Feed) -> Iterable[list[int]]:
-        """Rules of a feed; those of lines first, what is anywhere is left to ``anywhere``."""
+    def _rules(self, place: int, feed: Feed) -> Iterable[tuple[int, list[int]]]:
+        """Rules of a feed and when they are asked; what is anywhere is left to ``anywhere``."""
         for pair, line in enumerate(feed.lines):
             for letter, (address, port) in enumerate(line.ends):
                 end = Route(destination=address, port=(port, port))
-                yield self._rule(place, end, line=(pair << 1 | letter) + 2)
+                yield end.precedence, self._rule(place, end, line=(pair << 1 | letter) + 2)
         for where in feed.match:
+            end = where
             if feed.carrier:  # its number stands for the ports
-                where = replace(where, port=(feed.carrier, feed.carrier))
-            yield self._rule(place, where)
+                end = replace(where, port=(feed.carrier, feed.carrier))
+            yield where.precedence, self._rule(place, end)
         for number, message in enumerate(feed.told_messages):
             for where in feed.places_of(message):
                 served = message.to_server or message.from_server
-                yield self._rule(place, where, message=number, unicast=served)
+                yield where.precedence, self._rule(place, where, message=number, unicast=served)
 
     def _rule(
         self, feed: int, place: Route, *, message: int = -1, line: int = 0, unicast: bool = False

@@ -127,3 +127,23 @@ def pace_of(values: UInt64s, at_ns: Int64s, width: int) -> str:
             continue
         return f"it advances by one every unit of {name}: it may be a clock"
     return ""
+
+
+#: What tells streams apart goes up by the same step more often than this: it counts.
+COUNTING_SHARE: Final = 0.6
+
+
+def shared_by(layout: Layout, heads: Bytes) -> str:
+    """Whether the number may be of more than a datagram, or only a part of what counts."""
+    number, key = layout.number, layout.key
+    if key is not None and (key.offset == number.stop or key.stop == number.offset):
+        lowest = heads[:, key.offset if number.order == "little" else key.stop - 1]
+        steps = np.bincount(lowest[1:] - lowest[:-1], minlength=256)[1:]
+        if steps.max() > COUNTING_SHARE * (len(lowest) - 1):
+            return (
+                f"what tells streams apart goes up by {steps.argmax() + 1}: it may be a part of it"
+            )
+    repeated = sum(beat.datagrams for beat in layout.heartbeats)
+    if repeated > 0.9 * layout.evidence.arrived:
+        return f"{repeated} datagrams have no number of their own: they may be parts of one message"
+    return ""

@@ -42,6 +42,9 @@ ORDERLY_FOLLOWING: Final = 0.6  # where nothing came late or twice; a third lost
 UNEXPLAINED_SHARE: Final = 0.005  # and one more: a restart in a short sample
 ORDERLY_MISSING: Final = 0.01  # of those that arrived, before that speaks against a layout
 ARRIVED_SHARE: Final = 0.2  # of the numbers between first and last
+#: Codes in decimal digits and identities of orders lack more, and before more datagrams.
+SPARSE_MISSING: Final = 0.25
+SPARSE_PLACES: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,12 @@ class NumberEvidence:
         """Much is missing from a capture in which nothing is out of order: networks that lose so
         much seldom keep all else in place."""
         return not self.late + self.duplicates and self.missing > ORDERLY_MISSING * self.arrived
+
+    @property
+    def too_sparse(self) -> bool:
+        """More is missing, and in more places, than networks lose."""
+        often = self.ahead > SPARSE_PLACES * self.steps
+        return often and self.missing > SPARSE_MISSING * (self.arrived + self.missing)
 
     @property
     def quality(self) -> float:

@@ -25,6 +25,7 @@ from seqaudit.decoders.infer.fields import (
     overlap,
     pace_of,
     preference,
+    shared_by,
 )
 from seqaudit.decoders.infer.heartbeats import said
 from seqaudit.decoders.infer.known import known_protocol
@@ -241,16 +242,19 @@ class _Search:
         """What else the number could be."""
         notes = list(layout.notes)
         number = layout.number
-        if layout.evidence.too_orderly:
+        evidence = layout.evidence
+        if evidence.too_orderly or evidence.too_sparse:
+            how = ", and nothing came late or twice"
+            if not evidence.too_orderly:
+                how = f", in {evidence.ahead} places"
             notes.append(
-                f"{layout.evidence.missing} numbers are missing, and nothing came late or twice:"
+                f"{evidence.missing} numbers are missing{how}:"
                 " it may count something else than datagrams"
             )
         values = field_values(self.heads, number.offset, number.width, number.order or "big")
         at_ns = self.sample.at_ns[self.chosen]
-        pace = pace_of(values, at_ns, number.width)
-        if pace:
-            notes.append(pace)
+        more = pace_of(values, at_ns, number.width), shared_by(layout, self.heads)
+        notes += [doubt for doubt in more if doubt]
         if replies is not None and len(replies) >= 8 and replies.shape[1] >= number.stop:
             seen = layout.moving  # an answer may have something else where the rest holds still
             sent, back = (

@@ -66,7 +66,6 @@ class _FirstArrivals:
                 self._new(row if begin == first else row._replace(frame=-1), space)
 
     def _new(self, row: NumberRun, space: int) -> None:
-        """What is new of a row."""
         run = self.run
         if run is not None and run.stop == row.first:
             self.run = run._replace(stop=row.stop, last_frame=row.last_frame, to_ns=row.to_ns)
@@ -107,7 +106,6 @@ class FeedEnds:
             )
 
     def over(self, streams: dict[str, FeedStream]) -> "FeedEnds":
-        """Nothing follows."""
         self.streams = streams
         for key, came in self._came.items():
             came.flush(streams[key].space if key in streams else 0)
@@ -148,7 +146,6 @@ class FeedEnds:
 
 
 def _passed(sent: _FirstArrivals, came: _FirstArrivals, clocks: Clocks, space: int) -> Passed:
-    """What came over."""
     found = Passed()
     if None in (sent.first, sent.last, came.first, came.last):
         return found

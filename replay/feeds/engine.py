@@ -144,7 +144,6 @@ class FeedEngine:
             self.ends.take(rows, self.space)
 
     def close(self) -> None:
-        """Nothing follows."""
         for stream in self.streams.values():
             stream.close(self.end_ns)
         self._drain()

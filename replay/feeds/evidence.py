@@ -17,7 +17,6 @@ def hole_shown(hole: FeedHole) -> tuple[Mark, str]:
 
 
 def holes_of(holes: Iterable[FeedHole]) -> RangeSet:
-    """What is missing there."""
     return RangeSet((hole.first, hole.stop) for hole in holes)
 
 

@@ -59,7 +59,6 @@ class FeedHole(NamedTuple):
         return Mark(self.before_frame, self.before_ns)
 
     def revealed(self) -> Mark:
-        """When it showed."""
         return Mark(self.revealed_frame, self.revealed_ns)
 
 
@@ -254,7 +253,6 @@ class Holes:
         return found
 
     def misses(self, number: int) -> bool:
-        """Is this number missing?"""
         if not self.open:
             return False
         place = bisect_right(self._lows, number) - 1

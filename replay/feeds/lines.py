@@ -37,7 +37,6 @@ class LineLoss:
     by_numbering: dict[int, RangeSet] = field(default_factory=dict)
 
     def add(self, numbering: int, part: Range) -> None:
-        """One more."""
         if len(self.ranges) < MAX_RANGES:
             self.ranges.add(*part)
             self.by_numbering.setdefault(numbering, RangeSet()).add(*part)

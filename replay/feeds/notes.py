@@ -13,6 +13,8 @@ from seqaudit.replay.sequence.ranges import RangeSet
 MAX_RANGES: Final = 10_000
 #: A restart is this many numbers in the new place, or more.
 RESTART_NUMBERS: Final = 64
+#: A trial with so many rows is one without waiting longer (bounded memory).
+MAX_TRIAL_ROWS: Final = 1 << 16
 #: RFC 3550 A.1: so many numbers at once are no ordinary loss in a space of 16 bits, and so large a
 #: part of them in a smaller one.
 MAX_DROPOUT: Final = 3_000
@@ -143,6 +145,13 @@ class Trial:
             self.last_ns = max(self.last_ns, last.at_ns)
             return True
         return False
+
+    def holds(self, row: FeedRow) -> bool:
+        """A repair of what may have come in the trial before it waits there for what that was."""
+        if not self.start <= row.first < self.next or len(self.rows) >= MAX_TRIAL_ROWS:
+            return False
+        self.rows.append(row)
+        return True
 
     def extend(self, row: FeedRow) -> None:
         """The next row; one that continues the last becomes part of it."""

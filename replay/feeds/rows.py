@@ -35,7 +35,6 @@ class Words:
         return map(self.words.__getitem__, self.codes[rows].tolist())
 
     def word(self, row: int) -> str:
-        """Of one row."""
         word: str = self.words[self.codes[row]]
         return word
 
@@ -95,7 +94,6 @@ class FeedColumns:
         return self.picked(slice(start, stop))
 
     def picked(self, rows: Any) -> "FeedColumns":
-        """Some rows."""
         return FeedColumns(
             self.first[rows], self.stop[rows], self.frame[rows], self.at_ns[rows],
             self.last_frame[rows], self.last_ns[rows], self.kind[rows], self.flags[rows],
@@ -103,7 +101,6 @@ class FeedColumns:
         )  # fmt: skip
 
     def rows(self, start: int, stop: int) -> Iterator[FeedRow]:
-        """Some of the rows one by one."""
         numbers = (
             self.first, self.stop, self.frame, self.at_ns, self.last_frame, self.last_ns,
             self.kind, self.flags, self.size,
@@ -345,11 +342,9 @@ class FeedRows:
         return np.flatnonzero(these[words.codes[self._start : self._stop]])
 
     def row(self, place: int) -> FeedRow:
-        """One row."""
         return self.rows(place, place + 1)[0]
 
     def rows(self, start: int, stop: int) -> list[FeedRow]:
-        """Some rows."""
         return self._all.rows(self._start + start, self._start + stop)
 
     def columns(self, start: int, stop: int) -> FeedColumns:
@@ -389,7 +384,6 @@ class FeedRows:
         return self._all.detail(self._start + place)
 
     def flags(self, place: int) -> int:
-        """Of a row."""
         return int(self._all.columns.flags[self._start + place])
 
     def destination(self, place: int) -> str | None:

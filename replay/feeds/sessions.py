@@ -57,70 +57,46 @@ def judge(seen: Iterable[FeedSession]) -> list[PlacedFinding]:
         elif fields:
             places.setdefault((one.capture, name, place), []).append(one)
     found = [one for _, own in sorted(places.items()) for one in _unended(own)]
-    found += [one for _, own in sorted(clients.items()) for one in _left_out(own)]
-    return [finding.seen_at(session.capture) for session, finding in found]
+    return found + [one for _, own in sorted(clients.items()) for one in _left_out(own)]
 
 
-def _left_out(connections: Sequence[FeedSession]) -> Iterator[tuple[FeedSession, Finding]]:
+def _left_out(connections: Sequence[FeedSession]) -> Iterator[PlacedFinding]:
     """FD029, of the connections of one client in one session."""
     last, last_frame = -1, -1  # the highest number sent so far, and the end of its connection
     until = 0
     for own in connections:
         first = own.first_seqno or 0
         if 0 <= last < first - 1 and own.first_ns > until:
-            yield (
-                own,
-                Finding(
-                    "FD029",
-                    Certainty.LIKELY,
-                    "{count:message} of {sender_member} came on no captured connection of this "
-                    "client: it came back at {first}, and had been sent {last}.",
-                    system="feed",
-                    stream=own.stream,
-                    frame=own.first_frame,
-                    at_ns=own.first_ns,
-                    seqnos=[(last + 1, first)],
-                    evidence=[
-                        Evidence(last_frame, "the last of the connection before"),
-                        Evidence(own.first_frame, f"goes on at {first}"),
-                    ],
-                    facts={
-                        "count": first - last - 1,
-                        "first": first,
-                        "last": last,
-                        "sender_member": own.sender,
-                    },
-                ),
+            text = (
+                "{count:message} of {sender_member} came on no captured connection of this "
+                "client: it came back at {first}, and had been sent {last}."
             )
+            yield Finding(
+                "FD029", Certainty.LIKELY, text, system="feed", stream=own.stream,
+                frame=own.first_frame, at_ns=own.first_ns, seqnos=[(last + 1, first)],
+                evidence=[Evidence(last_frame, "the last of the connection before"),
+                          Evidence(own.first_frame, f"goes on at {first}")],
+                facts={"count": first - last - 1, "first": first, "last": last,
+                       "sender_member": own.sender},
+            ).seen_at(own.capture)  # fmt: skip
         until = max(until, own.last_ns)
         if own.last_seqno is not None and own.last_seqno > last:
             last, last_frame = own.last_seqno, own.last_frame
 
 
-def _unended(sessions: Sequence[FeedSession]) -> Iterator[tuple[FeedSession, Finding]]:
+def _unended(sessions: Sequence[FeedSession]) -> Iterator[PlacedFinding]:
     """FD013, of the sessions in one place."""
     for own, following in pairwise(sessions):
         if not own.ended and following.first_ns > own.last_ns:
-            yield (
-                own,
-                Finding(
-                    "FD013",
-                    Certainty.LIKELY,
-                    "Session {session} of {sender_member} stopped at {last} without an end in "
-                    "this capture, and {follower} began in its place.",
-                    system="feed",
-                    stream=own.stream,
-                    frame=own.last_frame,
-                    at_ns=own.last_ns,
-                    evidence=[
-                        Evidence(own.last_frame, "the last of the session"),
-                        Evidence(following.first_frame, "the first of the next"),
-                    ],
-                    facts={
-                        "session": own.stream.split("|")[1],
-                        "follower": following.stream.split("|")[1],
-                        "last": own.last_seqno,
-                        "sender_member": own.sender,
-                    },
-                ),
+            text = (
+                "Session {session} of {sender_member} stopped at {last} without an end in "
+                "this capture, and {follower} began in its place."
             )
+            yield Finding(
+                "FD013", Certainty.LIKELY, text, system="feed", stream=own.stream,
+                frame=own.last_frame, at_ns=own.last_ns,
+                evidence=[Evidence(own.last_frame, "the last of the session"),
+                          Evidence(following.first_frame, "the first of the next")],
+                facts={"session": own.stream.split("|")[1], "last": own.last_seqno,
+                       "follower": following.stream.split("|")[1], "sender_member": own.sender},
+            ).seen_at(own.capture)  # fmt: skip

@@ -34,7 +34,8 @@ continue it; so nothing here depends on where a run was cut.
                                                               lasted restart_ms, and came in order
                                                               (``Trial.in_order``); else as T2
 
-A heartbeat or an end of session whose next number goes on as T2 says ends the trial too.
+A heartbeat or an end of session whose next number goes on as T2 says ends the trial too. A repair
+of numbers that the trial has passed waits for what it was (``Trial.holds``).
 
 How the part of a hole that a late row fills has ended, first that fits (A1 to A6 of ``arrivals``
 are the same question where requests are a receiver's own):
@@ -52,7 +53,14 @@ import numpy as np
 
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.feeds.late_rows import DUPLICATE, REPAIR
-from seqaudit.replay.feeds.notes import RESTART_NUMBERS, SOONER, Pause, Restart, Trial
+from seqaudit.replay.feeds.notes import (
+    MAX_TRIAL_ROWS,
+    RESTART_NUMBERS,
+    SOONER,
+    Pause,
+    Restart,
+    Trial,
+)
 from seqaudit.replay.feeds.numbering import (
     BY_END,
     BY_HEARTBEAT,
@@ -67,8 +75,6 @@ from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range
 from seqaudit.replay.sequence.unwrap import unwrap
 
-#: A trial with so many rows is one without waiting longer (bounded memory).
-MAX_TRIAL_ROWS: Final = 1 << 16
 #: Stretches that are remembered as asked for.
 MAX_ASKED: Final = 50_000
 #: Below so many rows columns cost more than they save.
@@ -174,7 +180,6 @@ class FeedStream(Stretches):
             self.bytes += size
 
     def take_one(self, row: FeedRow) -> None:
-        """One row."""
         self._one(row)
 
     def close(self, end_ns: int) -> None:
@@ -234,7 +239,6 @@ class FeedStream(Stretches):
         self._near = number
 
     def last_number(self) -> int | None:
-        """The last number seen."""
         return self._near
 
     def nearest(self, raw: int) -> int:
@@ -296,7 +300,9 @@ class FeedStream(Stretches):
         if row.flags & DUPLICATE and row.stop <= self._known():  # L1
             self._behind(row)
         elif row.kind == REPAIR:
-            self._repair(row)
+            trial = self._trial
+            if trial is None or not trial.holds(row):
+                self._repair(row)
         elif self._trial is not None:
             self._while_on_trial(row, self._trial)
         elif now is None:  # L0
@@ -537,7 +543,10 @@ class FeedStream(Stretches):
             if row.first == row.stop:
                 continue
             ahead = row.first - now.high
-            if self._leaps(row, now):
+            if row.kind == REPAIR:
+                self._end_held()
+                self._repair(row)
+            elif self._leaps(row, now):
                 self.strays.add(row.first, row.stop, row.mark())
             elif ahead >= 0:
                 self._end_held()

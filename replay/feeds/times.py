@@ -76,7 +76,6 @@ class Leads:
             self._done[own] = self._done[own][kept]
 
     def close(self) -> None:
-        """Nothing follows."""
         waiting, self._waiting = self._waiting, (_EMPTY, _EMPTY, _EMPTY)
         self._arrive(*waiting)
 
@@ -205,7 +204,6 @@ class Jitter:
         return began
 
     def told(self) -> JitterRow:
-        """For the report."""
         if not self.measured:
             return {"last": None, "mean": None, "max": None}
         mean = self.total_ns // self.measured

@@ -9,6 +9,7 @@ import random
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -125,10 +126,10 @@ def mach() -> Case:
     def packet(seqno: int, kind: int = 3, body: bytes = b"\x31abcdef") -> bytes:
         return struct.pack("<QHBB", seqno, 12 + len(body), kind, 1) + body
 
-    start, beat, end = packet(1, 1, b""), packet(9, 0, b""), packet(9, 2, b"")
+    start, beat, end = packet(1, 1, b""), packet(8, 0, b""), packet(8, 2, b"")
     return Case(
-        [start, packet(1) + packet(2) + packet(3), packet(6) + packet(7), beat, packet(8), end],
-        6, 2, rules={"FD002"},
+        [start, packet(1) + packet(2) + packet(3), packet(6) + packet(7), beat, end],
+        5, 3, rules={"FD002", "FD007"},
     )  # fmt: skip
 
 
@@ -349,8 +350,8 @@ def report_of(path: Path, *options: str) -> dict[str, Any]:
     return report
 
 
-def written(name: str, datagrams: list[bytes], path: Path) -> Path:
-    """A capture: 5 ms apart, and two seconds of others behind it."""
+def framed(name: str, datagrams: list[bytes], group: str = GROUP) -> list[bytes]:
+    """What carries them."""
     feed = load_feed(shipped()[name])
     frames = []
     for number, datagram in enumerate(datagrams):
@@ -362,13 +363,22 @@ def written(name: str, datagrams: list[bytes], path: Path) -> Path:
             continue
         carried = datagram
         if not feed.protocol:
-            carried = summed(udp(datagram, 30_000, port), UDP, SENDER, GROUP)
+            carried = summed(udp(datagram, 30_000, port), UDP, SENDER, group)
         protocol = feed.protocol or 17
-        packet = ipv4(carried, SENDER, GROUP, protocol=protocol, ident=number + 1)
+        packet = ipv4(carried, SENDER, group, protocol=protocol, ident=number + 1)
         frames.append(ethernet(packet))
+    return frames
+
+
+def written(name: str, datagrams: list[bytes], path: Path) -> Path:
+    """A capture: 5 ms apart, and two seconds of others behind it."""
+    return captured(framed(name, datagrams), path)
+
+
+def captured(frames: list[bytes], path: Path) -> Path:
     times = [SECONDS * 10**9 + 5 * MS * number for number in range(len(frames))]
-    frames.append(ethernet(ipv4(udp(b"\0" * 9, 40_000, 9), "10.0.0.8", "10.0.0.9", ident=1)))
-    path.write_bytes(pcap(frames, times_ns=[*times, times[-1] + 2_000 * MS]))
+    other = ethernet(ipv4(udp(b"\0" * 9, 40_000, 9), "10.0.0.8", "10.0.0.9", ident=1))
+    path.write_bytes(pcap([*frames, other], times_ns=[*times, times[-1] + 2_000 * MS]))
     return path
 
 
@@ -398,16 +408,38 @@ def test_every_shipped_feed_has_a_capture() -> None:
 def test_a_capture_by_the_specification_is_told_as_it_was_made(name: str, tmp_path: Path) -> None:
     case = CASES[name]()
     path = written(name, case.datagrams, tmp_path / "m.pcap")
-    feed = load_feed(shipped()[name])
-    place = f"@{GROUP}" if feed.protocol else f"@{GROUP}:{PORT}"
-    if feed.match or feed.ethertype:
-        place = ""
-    report = report_of(path, "--feed", f"{name}{place}")
+    report = report_of(path, "--feed", placed(name, GROUP))
     held_against(case, report)
     (capture,) = report["captures"]
     decoded = len(case.datagrams) - (name == "esp-udp")
     assert capture["frames_by"]["decoded"] == decoded
     assert capture["frames"] == sum(capture["frames_by"].values())
+
+
+def placed(name: str, group: str) -> str:
+    """A feed at its place."""
+    feed = load_feed(shipped()[name])
+    if feed.match or feed.ethertype:
+        return name
+    return f"{name}@{group}" if feed.protocol else f"{name}@{group}:{PORT}"
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_all_feeds_are_told_in_one_capture_as_each_alone(turn: int, tmp_path: Path) -> None:
+    """Each in a group of its own, taking turns."""
+    groups = {name: f"239.7.7.{n}" for n, name in enumerate(CASES, 1) if name != "sv-4800"}
+    alone = {name: CASES[name]() for name in groups}
+    frames = [iter(framed(name, alone[name].datagrams, group)) for name, group in groups.items()]
+    turns = [frame for each in zip_longest(*frames) for frame in each if frame is not None]
+    places = [placed(name, group) for name, group in groups.items()][::turn]
+    path = captured(turns, tmp_path / "all.pcap")
+    report = report_of(path, *(word for place in places for word in ("--feed", place)))
+    for name, case in alone.items():
+        own = {
+            part: [row for row in report[part] if str(row[key]).startswith(f"{name}|")]
+            for part, key in (("streams", "id"), ("findings", "stream"))
+        }
+        held_against(case, own)
 
 
 @pytest.mark.parametrize(

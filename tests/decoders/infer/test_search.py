@@ -2,6 +2,7 @@
 
 import random
 import struct
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -123,6 +124,29 @@ def test_bytes_that_never_changed_are_said_to_tie() -> None:
     found = best([b"\x51" + struct.pack(">I", number) + b"\x51" for number in range(1, 400)])
     assert (found.number, found.proven) == (FieldAt(1, 4, "big"), 2)
     assert found.ties == (FieldAt(3, 2, "big"),)
+
+
+@pytest.mark.parametrize(
+    ("made", "doubt"),
+    [
+        (lambda n, _: struct.pack(">I", 4 * n), "goes up by 4: it may be a part of it"),
+        (lambda n, _: struct.pack(">IB", n // 4, n % 4), "may be"),
+        (lambda n, _: bytes.fromhex(f"{n:08d}"), "places: it may count something else"),
+        (lambda n, rng: struct.pack(">I", 2 * n + rng.randrange(2)), "it may count something else"),
+    ],
+)
+def test_what_does_not_count_datagrams_one_by_one_is_doubtful(
+    made: Callable[[int, random.Random], bytes], doubt: str
+) -> None:
+    rng = random.Random(5)
+    payloads = [made(n, rng) + rng.randbytes(rng.randint(3, 25)) for n in range(500, 4_500)]
+    for at in rng.sample(range(0, 3_998, 2), 40):
+        payloads[at], payloads[at + 1] = payloads[at + 1], payloads[at]
+    answer = infer(sample(payloads))
+    assert answer.layouts or "no field of it counts up" in answer.reason
+    for found in answer.layouts[:1]:
+        assert found.confidence == "low"
+        assert any(doubt in note for note in found.notes)
 
 
 def test_heartbeats_of_their_own_kind_state_the_last_number() -> None:

@@ -217,6 +217,14 @@ def test_old_copies_in_bulk_are_no_restart() -> None:
     assert told(*story, *bulk, data(700)) == [("FD006", "likely", [[510, 589]])]
 
 
+@pytest.mark.rule("FD003")
+@pytest.mark.parametrize("after", [[], [data(512)]])
+def test_a_repair_behind_what_is_on_trial_is_judged_behind_it(after: list[Any]) -> None:
+    story = [data(399), data(400), data(511), data(400), data(416), repair(416), *after]
+    stream = stream_of(*story)
+    assert (stream["reordered"], stream["recovered"], stream["copies"]) == (1, 0, 2)
+
+
 @pytest.mark.rule("FD008")
 def test_copies_in_any_order_at_the_end_are_no_restart() -> None:
     story = [data(n) for n in range(500, 1000)]
