@@ -64,7 +64,6 @@ class EngineParameters:
         return self._resolved(name)[0]
 
     def origin(self, name: str) -> str:
-        """Who said so."""
         return self._resolved(name)[1]
 
     def is_given(self, name: str) -> bool:

@@ -117,7 +117,6 @@ class Reporter(Generic[S]):
         return {"receiver": receiver} | ({"doubts": doubts} if doubts else {})
 
     def finding(self, finding: Finding, stream: S | None) -> Result:
-        """A finding's row."""
         self.fired.add(finding.rule)
         return Result(
             self.capture,

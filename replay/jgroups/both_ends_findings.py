@@ -5,13 +5,7 @@ from typing import Final
 
 from seqaudit.replay.contract.engine import MetEnds
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
-from seqaudit.replay.contract.passage_rows import (
-    MISSING,
-    TOO_MUCH,
-    UNSENT,
-    ends_row,
-    passage,
-)
+from seqaudit.replay.contract.passage_rows import MISSING, TOO_MUCH, UNSENT, ends_row, passage
 from seqaudit.replay.contract.report_rows import PassageKind
 from seqaudit.replay.contract.reporter import listed
 from seqaudit.replay.contract.results import EndsDetail, PathDetail

@@ -113,13 +113,17 @@ class WindowReporter(Reporter[S]):
             slowest=slowest(max(times, default=None)), unseen=unseen,
         )  # fmt: skip
         for some, by in (
-            (unasked, "it was not seen to ask for"),
-            (rebuilt, "a window which was built anew asked for"),
+            (unasked, "it was not seen to ask for: lost or late"),
+            (
+                rebuilt,
+                "a window which was, or may have been, built anew asked for: lost or late, or come "
+                "before that one",
+            ),
         ):
             yield from self._of_gaps(
                 stream, rule, gaps, some, LIKELY,
                 "{count:message} of {sender_member} came to {receiver_member} only as a repair "
-                "that " + by + ": lost or late, or missed by the capture.",
+                "that " + by + ", or missed by the capture.",
             )  # fmt: skip
         yield from self._of_gaps(
             stream, rule, every, earlier, UNDECIDABLE,
@@ -275,14 +279,16 @@ class WindowReporter(Reporter[S]):
             "the request",
         )  # fmt: skip
 
-    def came_twice(self, stream: S, rule: str, window: JudgedStream) -> Iterator[Finding]:
-        """Network duplicates, at their receiver."""
+    def twice(
+        self, stream: S, rule: str, came: str, found: JudgedStream | PassingModel
+    ) -> Iterator[Finding]:
+        """Network duplicates, which ``came`` to their receiver or passed."""
         yield from self.note(
-            stream, rule, window.duplicated, Certainty.PROVEN,
-            "{copies:message} of {sender_member} came twice in identical datagrams, from the "
-            "network or from the capturing machine.",
+            stream, rule, found.duplicated, Certainty.PROVEN,
+            "{copies:message} of {sender_member} " + came + " twice in identical datagrams, from "
+            "the network or from the capturing machine.",
             "the same datagram again",
-            copies=window.network_duplicates,
+            copies=found.network_duplicates,
         )  # fmt: skip
 
     def came_late(self, stream: S, rule: str, window: JudgedStream) -> Iterator[Finding]:
@@ -294,29 +300,28 @@ class WindowReporter(Reporter[S]):
                 "the original, later than a higher seqno",
             )  # fmt: skip
 
-    def passed_twice(self, stream: S, rule: str, passing: PassingModel) -> Iterator[Finding]:
-        """Network duplicates, wherever no receive window is."""
+    def passed(
+        self, stream: S, passing: PassingModel, twice: str, asked: str, late: str, sent_late: str
+    ) -> Iterator[Finding]:
+        """What shows where no receive window is, by the rules of that name: whoever asks lacked
+        what it asks for, wherever its request passes (E1)."""
+        for member, found in sorted(passing.asked.items()):
+            _, (lacked, _) = parted(found, passing.spurious)
+            yield from self.note(
+                stream, asked, lacked, SHOWN,
+                "{asker_member} asked for {count:message} of {sender_member} that it lacked: lost "
+                "or late on the way, or dropped inside it; its own capture shows what came.",
+                "the request",
+                asker_member=member,
+            )  # fmt: skip
+        yield from self.twice(stream, twice, "passed", passing)
         yield from self.note(
-            stream, rule, passing.duplicated, Certainty.PROVEN,
-            "{copies:message} of {sender_member} passed twice in identical datagrams.",
-            "the same datagram again",
-            copies=passing.network_duplicates,
-        )  # fmt: skip
-
-    def sent_late(self, stream: S, rule: str, passing: PassingModel) -> Iterator[Finding]:
-        """First sends out of order, at their sender."""
-        yield from self.note(
-            stream, rule, passing.out_of_order, Certainty.LIKELY,
-            "{sender_member} sent {count:message} after higher seqnos.",
-            "first sent after a higher seqno",
-        )  # fmt: skip
-
-    def passed_late(self, stream: S, rule: str, passing: PassingModel) -> Iterator[Finding]:
-        """The same between members, where it may be the network's doing."""
-        yield from self.note(
-            stream, rule, passing.out_of_order, Certainty.LIKELY,
-            "{count:message} of {sender_member} passed after later ones.",
-            "passed after a higher seqno",
+            stream, sent_late if passing.at_sender else late, passing.out_of_order,
+            Certainty.LIKELY,
+            "{sender_member} sent {count:message} after higher seqnos."
+            if passing.at_sender
+            else "{count:message} of {sender_member} passed after later ones.",
+            "the first copy, after a higher seqno",
         )  # fmt: skip
 
     # -- full windows, and answers that do not come ---------------------------------------------

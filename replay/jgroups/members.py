@@ -100,8 +100,10 @@ class Members:
         self.versions: dict[str, str] = {}
         self._vantage = vantage
         self._sockets: dict[str, str] = {}  # address -> the member that was seen there first
+        self._socket_of: dict[str, str] = {}  # where each member was seen first
         self._spoke = False  # the local one
-        self._begun = -1  # number of the view with which the last one began anew
+        self._dead: set[str | None] = set()  # whose place another one took
+        self._newest = self._begun = -1  # number of the last view, and when one began anew
         self._own_ids: dict[str, dict[int, Mark]] = {}  # destination -> IP id -> where it was seen
 
     def saw(self, event: Event) -> None:
@@ -120,6 +122,7 @@ class Members:
         if self._sockets.setdefault(address, event.source) != event.source and known:
             return  # another member's, which sends again what this one had sent (5.5)
         known.add(host)
+        self._socket_of.setdefault(event.source, address)
         if self.is_local(event.source) and not self._spoke:
             self.local = event.source
 
@@ -131,13 +134,24 @@ class Members:
     def begins_anew(self, view: View) -> str | None:
         """Who takes the local member's place with a view: one at its host that is in the view, of
         which the local member is not; null if none does."""
+        self._newest = max(self._newest, view.number)
         if self.local is None or self.local in view.members or view.number <= self._begun:
             return None
-        return next((member for member in view.members if self.is_local(member)), None)
+        here = (member for member in view.members if self.is_local(member))
+        return next((member for member in here if member not in self._dead), None)
 
-    def begun_anew(self, member: str, view: View) -> None:
+    def takes_over(self, event: Event) -> bool:
+        """Does a process ask to join from the local member's very socket? Then that one is dead,
+        though it stays in views until it is suspected."""
+        at = self._socket_of.get(event.source or "")
+        if event.wire_kind != "JOIN_REQ" or at is None or self.local in (None, event.source):
+            return False
+        return at == self._socket_of.get(self.local or "")
+
+    def begun_anew(self, member: str) -> None:
         """It has taken the local member's place."""
-        self.local, self._begun = member, view.number
+        self._dead.add(self.local)
+        self.local, self._begun = member, self._newest
 
     def is_local(self, member: str | None) -> bool:
         """Is it the member at this point, or another one at its host?"""

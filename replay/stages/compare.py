@@ -36,7 +36,6 @@ class Comparisons:
         self.reads_first = any(comparison.reads_first for _, comparison in there)
 
     def note(self, row: ResultRow[StreamFigures]) -> None:
-        """A STREAM row goes by."""
         comparison = self._at(row["capture"]).get(system_of(row))
         if comparison is not None:
             comparison.note(row["capture"], row["stream"] or "", cast(Detail, row["detail"]))
@@ -63,13 +62,11 @@ class Comparisons:
                     self._wall.part(_together([name]), change, here, named)
 
     def restated(self, finding: PlacedFinding) -> PlacedFinding:
-        """A finding by what was settled."""
         for comparison in dict.fromkeys(self._at(finding["capture"]).values()):
             finding = comparison.restated(finding)
         return finding
 
     def restated_gap(self, gap: GapDetail) -> GapDetail:
-        """A gap by what was settled."""
         for comparison in dict.fromkeys(self._at(gap["capture"]).values()):
             gap = comparison.restated_gap(gap)
         return gap

@@ -1,7 +1,5 @@
 """The registry of parameters: names, and values as users give them (replay/README.md 6)."""
 
-import difflib
-
 from seqaudit.replay.contract.parameters import ParameterError, Value, parse_value
 from seqaudit.replay.contract.yaml_text import NotYamlError, yaml_values
 from seqaudit.replay.stages.systems import PARAMETERS, SYSTEMS
@@ -77,6 +75,8 @@ def _normal(name: str, where: str = "--param") -> str:
         plain = f"{plain}_ms"
     if plain not in PARAMETERS:
         # all of a system share its name, which makes no other parameter the one that was meant
+        import difflib
+
         near = difflib.get_close_matches(plain, PARAMETERS, 1, cutoff=0.85)
         known = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(PARAMETERS))}"
         raise ParameterError(f"{where}: no parameter is called {name!r}; {known}")

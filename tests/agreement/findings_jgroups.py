@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from tests.agreement import wire
+from tests.agreement.expected_unicast import ACK
 from tests.agreement.figures_unicast import hidden_at_receiver, of_pair
 from tests.agreement.report import ABSENT, CaptureReport, to_ranges
 from tests.agreement.rows import Audited, Row, row
@@ -42,6 +43,28 @@ def finding_rows(audited: Audited, *, more: bool = False) -> Iterator[Row]:
         for pair, truth in scenario.unicast.items():
             if pair.endswith(f">{vantage}") and "exact" in truth and not scenario.over_tcp:
                 yield from _of_pair(audited, vantage, pair, report, more=more)
+            if pair.startswith(f"{vantage}>") and len(truth["conns"]) == 1:
+                receiver = scenario.uuids[pair.partition(">")[2]]
+                ids = [s.id for s in of_pair(report, scenario.uuids[vantage], receiver)]
+                asked = to_ranges(_lacked(scenario, vantage, pair))
+                yield row(audited, vantage, f"{pair} UC048", named(report, "UC048", ids), asked)
+
+
+def _lacked(scenario: Scenario, vantage: str, pair: str) -> set[int]:
+    """What the receiver asked for that it never asked for behind its own ACK of it."""
+    sender, receiver = (scenario.uuids[name] for name in pair.split(">"))
+    asked, had, level = set[int](), set[int](), 0
+    for message in scenario.messages(vantage):
+        sent = message.unicast
+        if sent is None or (message.sender, message.destination) != (receiver, sender):
+            continue
+        if sent.kind == ACK:
+            level = max(level, sent.seqno)
+        elif sent.kind == UNICAST_REQUEST:
+            wanted = set(wire.missing_seqnos(message))
+            asked |= wanted
+            had |= {seqno for seqno in wanted if seqno <= level}
+    return asked - had
 
 
 def _lost_on_path(audited: Audited, *, more: bool) -> Iterator[Row]:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
+
 DATA: Final = 0  # of UNICAST
 NAKACK_MSG: Final = 1
 NAKACK_XMIT_REQ: Final = 2
@@ -170,9 +172,17 @@ class Cursor:
         return self.address(), self.vlong()
 
 
+def read_file(path: Path) -> bytes:
+    """A file, or what was compressed with ``.zst`` behind its name."""
+    if path.exists():
+        return path.read_bytes()
+    with pa.input_stream(f"{path}.zst", compression="zstd") as stream:
+        return bytes(stream.read())
+
+
 def read_packets(path: Path) -> Iterator[tuple[int, int, bytes]]:
     """Frame number, time in ns and bytes from the IP header on; other protocols give ``b""``."""
-    data = path.read_bytes()
+    data = read_file(path)
     magic = struct.unpack("<I", data[:4])[0]
     nanos = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}[magic]
     link = struct.unpack("<I", data[20:24])[0] & 0xFFFF

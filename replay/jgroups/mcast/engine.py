@@ -103,7 +103,6 @@ class McastEngine:
     # -- events --------------------------------------------------------------------------------
 
     def feed(self, event: Event) -> None:
-        """Replay one event."""
         self._at = event.first_mark()
         if self._began is None:
             self._began = event.first_mark()
@@ -146,6 +145,8 @@ class McastEngine:
             self._digest(event)
         elif event.wire_kind == "LEAVE_RSP" and self.members.local in (event.destination,):
             self.leaving = event.first_mark()
+        elif self.members.takes_over(event):
+            self._begin_anew(str(event.source), event)
 
     def close(self) -> None:
         """The capture is over."""
@@ -160,7 +161,6 @@ class McastEngine:
                 stream.passing.finish()
             if stream.sender_model is not None:
                 stream.sender_model.finish()
-
         if self.ends is not None:
             self.ends.local = self.members.local
             for stream in self.streams.values():
@@ -340,6 +340,8 @@ class McastEngine:
     def _outside(self, stream: McastStream, event: Event) -> None:
         stream.outside_membership += event.count
         stream.outsiders.append(event)
+        assert event.seqno is not None and event.stop_seqno is not None
+        stream.came_outside.add(event.seqno, event.stop_seqno)
         self._note_view(event)
 
     def _came_meanwhile(self, stream: McastStream, receiver: ReceiverModel) -> None:
@@ -366,9 +368,9 @@ class McastEngine:
     def _see_view(self, event: Event) -> View | None:
         """Note a view (V11); one without this member ends its windows, delivered or not (W5)."""
         view, first = self.seen.see(event)
-        mark = event.first_mark()
         if first and self.excluded is None and self._puts_out(view, event):
-            self.excluded = (mark, "it had left" if self.leaving else "a view without it")
+            why = "it had left" if self.leaving else "a view without it"
+            self.excluded = (event.first_mark(), why)
             if self.leaving is not None or self._from_local(event):
                 self._end_windows(event)
             else:
@@ -376,15 +378,18 @@ class McastEngine:
         if view is None:
             return None
         successor = self.members.begins_anew(view)
-        if successor is not None:  # a process at the same host: its windows are its own
-            self._is_gone()
-            self.excluded = (mark, ANEW)
-            self._end_windows(event)
-            self.members.begun_anew(successor, view)
-            self.excluded = self.leaving = self.view = None
-            self.joined = False
-            self._bases.clear()
+        if successor is not None:
+            self._begin_anew(successor, event)
         return view
+
+    def _begin_anew(self, member: str, event: Event) -> None:
+        """Another process at the same host: its windows are its own."""
+        self._is_gone()
+        self.excluded = (event.first_mark(), ANEW)
+        self._end_windows(event)
+        self.members.begun_anew(member)
+        self.excluded = self.leaving = self.view = None
+        self.joined, self._bases = False, {}
 
     def _puts_out(self, view: View | None, event: Event) -> bool:
         """Is this member no longer in a view? One that tells only what it changes says who left,
@@ -494,20 +499,15 @@ class McastEngine:
         if self._from_local(event) and event.destination is not None:
             self._bases.setdefault(event.destination, 0)  # its coordinator is a member (R16)
             self._based_at = event.first_mark()
-        if (
-            self.vantage.kind != MEMBER
-            or self.members.local is None
-            or event.destination != self.members.local
-        ):
+        local = self.members.local
+        if self.vantage.kind != MEMBER or local is None or event.destination != local:
             return
-        if self.joined or self.members.local not in view.members:
+        if self.joined or local not in view.members:
             return  # only the first one counts (2.6)
         digest = event.details().get("digest")
-        self.joined = True
-        self.view = None
-        self._bases.clear()
+        self.joined, self.view, self._bases = True, None, {}
         if digest is not None:  # else it was not read, and its own messages show where they begin
-            self._bases |= dict.fromkeys(view.members, 0)
+            self._bases = dict.fromkeys(view.members, 0)
             self._bases |= {member: int(levels[0]) for member, levels in digest.items()}
         for stream in self.streams.values():
             if stream.receiver is not None and stream.receiver.ended is None:
@@ -570,6 +570,7 @@ class McastEngine:
             window.begin_again(begins)
         elif window.ended is not None and mark.at_ns - window.ended[0].at_ns > SECOND_NS:
             window.begin_again(low)
+            window.moved = mark
         return window
 
     def _highest(self, event: Event) -> None:

@@ -95,6 +95,8 @@ class _McastFindings(WindowReporter[McastStream]):
 
     def _receiver_findings(self, stream: McastStream, receiver: ReceiverModel) -> Iterator[Finding]:
         gaps = receiver.gaps_by_seqno()
+        for outside_ in stream.came_outside:
+            receiver.by_rebuilt.add(*outside_)
         yield from self.repaired(stream, "MC001", receiver)
         yield from self._lost(stream, receiver, with_part(gaps, Outcome.UNRECOVERED))
         yield from self.open_at_end(stream, "MC002", "MC014", receiver)
@@ -169,7 +171,7 @@ class _McastFindings(WindowReporter[McastStream]):
             "a copy answers a request for a message that had arrived before",
         )  # fmt: skip
         yield from self.came_though_had(stream, "MC004", receiver, PLACED)
-        yield from self.came_twice(stream, "MC010", receiver)
+        yield from self.twice(stream, "MC010", "came", receiver)
         yield from self.came_late(stream, "MC011", receiver)
         yield from self.note(
             stream, "MC017", receiver.outside_window, Certainty.LIKELY,
@@ -222,11 +224,7 @@ class _McastFindings(WindowReporter[McastStream]):
     def _passing_findings(self, stream: McastStream) -> Iterator[Finding]:
         passing = stream.passing
         assert passing is not None
-        at_sender = role_of(self.engine, stream) == stream_rows.SENDER
-        if at_sender:
-            yield from self.sent_late(stream, "MC012", passing)
-        else:
-            yield from self.passed_late(stream, "MC011", passing)
+        yield from self.passed(stream, passing, "MC010", "MC024", "MC011", "MC012")
         yield from self.note(
             stream, "MC004", passing.needless, LIKELY,
             "{sender_member} sent {copies:copy} of messages that everybody who had asked for "
@@ -234,7 +232,6 @@ class _McastFindings(WindowReporter[McastStream]):
             "a copy after the ACK",
             copies=passing.needless_count,
         )  # fmt: skip
-        yield from self.passed_twice(stream, "MC010", passing)
         yield from self.note(
             stream, "MC013", passing.spurious, LIKELY,
             "{count:message} of {sender_member} {count|was|were} asked for by a member that had "

@@ -67,7 +67,7 @@ class PassingModel:
         self._levels: dict[str, int] = {}
         self._regular_high = 0  # highest seqno that passed and was not OOB
         self._out_of_order_by_design = False  # what passes now is OOB (6, traps)
-        self._asked: dict[str, RangeSet] = {}
+        self.asked: dict[str, Note] = {}  # by member; it lacked what it asked for
         self._asked_unsent = RangeSet()  # asked for when it had not passed yet
         self._pending: dict[str, Unanswered] = {}
 
@@ -86,21 +86,20 @@ class PassingModel:
             self._copy(part, event)
 
     def highest(self, seqno: int, mark: Mark, fresh_id: int | None) -> None:
-        """HIGHEST_SEQNO passed."""
         self.tracker.reveal(seqno + 1, mark, BY_HIGHEST, fresh_id)
 
     def requested(self, member: str, ranges: Iterable[Range], mark: Mark) -> None:
         """A member's XMIT_REQ passed (S11: what it acknowledged is skipped by the sender)."""
         wanted = tuple(ranges)
         level = self._levels.get(member, 0)
-        asked = self._asked.setdefault(member, RangeSet())
+        asked = self.asked.setdefault(member, Note())
         for first, stop in wanted:
             self.tracker.request(first, stop, mark, member)
             for part in self.tracker.open_within(first, stop):
                 self._asked_unsent.add(*part)
             if first <= level:
                 self.spurious.add(first, min(stop, level + 1), mark)
-            asked.add(first, stop)
+            asked.add(first, stop, mark)
         if not wanted:
             return
         pending = self._pending.get(member)
@@ -134,8 +133,8 @@ class PassingModel:
                 self._end_pending(member)
         askers = [
             member
-            for member, asked in self._asked.items()
-            if asked.within(*part) and (event.destination in (None, member))
+            for member, asked in self.asked.items()
+            if asked.ranges.within(*part) and (event.destination in (None, member))
         ]
         if askers and all(self._levels.get(member, 0) >= part[1] - 1 for member in askers):
             self.needless_count += size

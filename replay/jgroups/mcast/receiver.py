@@ -127,8 +127,9 @@ class ReceiverModel(JudgedStream):
         self._id_at_level: int | None = None  # and before it said so
         self.ended: tuple[Mark, str] | None = None
         self.waited = RangeSet()  # for the join or a view: it may have dropped them
-        self._moved: Mark | None = None  # by a merge digest
-        self.untold = False  # a merge moved it, and nothing had told that it was there
+        self.moved: Mark | None = None  # by a merge, or it may have been
+        self.untold = False  # a merge moved it, and nothing told what it had then, or at its end
+        self._behind = False  # it said last that it lacks something from before ``start``
         self.undelivered = False  # it lacked what had come, and nobody can tell to the end or not
         self._any_oob = False
         self._may_be_skipped = RangeSet()  # see ``_had``
@@ -205,6 +206,7 @@ class ReceiverModel(JudgedStream):
         """XMIT_REQ sent by this member (R10, T1-T4; N7: it reveals what it names)."""
         mark = event.first_mark()
         ranges = [(max(a, self.start), b) for a, b in event.ranges() if b > self.start]
+        self._behind = event.seqno is not None and event.seqno < self.start
         if max_size is not None and event.count > max_size and len(self.oversized_requests) < 100:
             self.oversized_requests.append((mark, event.count))
         if not ranges:
@@ -258,6 +260,7 @@ class ReceiverModel(JudgedStream):
         The same level again (R12, D5) says nothing new.
         """
         self._see_time(mark)
+        self._behind = seqno < self.start - 1
         same = self._shows(seqno, mark) and not self._asked_long(mark)
         if seqno <= self.own_level:
             return
@@ -297,6 +300,9 @@ class ReceiverModel(JudgedStream):
         if not same:
             for part in self.tracker.missing():
                 self._may_be_skipped.add(*part)
+            heard = self.tracker.last
+            unheard = heard is None or mark.at_ns - heard.at_ns >= self._merge_ns
+            self.moved = mark if unheard and level > self.own_level else self.moved
         return same
 
     def _had(self, first: int, stop: int, mark: Mark, *, same: bool) -> list[Range]:
@@ -326,7 +332,7 @@ class ReceiverModel(JudgedStream):
             self.tracker.known_stop = stop
         self.tracker.reveal(low + 1, mark, BY_MERGE)
         self._end_below(low + 1, Outcome.UNRECOVERED)
-        self._moved = mark
+        self.moved = mark
         self.window_lost(mark)
         if self.ended is not None:
             self.begin_again(low)
@@ -359,13 +365,11 @@ class ReceiverModel(JudgedStream):
     def begin_again(self, low: int) -> None:
         """The sender is back in the view: a new window at ``low`` (R16, R17)."""
         self._begin(low + 1)
-        self._spoken_at = None
         self.start_known = True
         self.window = Window(low, self.window.capacity, document=self.window.document)
-        self.ended = None
-        self.highest_told = None
+        self.ended = self._spoken_at = self._level_at = self.highest_told = None
+        self._behind = False
         self._floor = self.own_level = low
-        self._level_at = None
         self._asked_had, self._asked_had_highest = RangeSet(), RangeSet()
         self._in_order, self._asked_late = RangeSet(), RangeSet()
         self._out_of_band, self.waited = RangeSet(), RangeSet()
@@ -378,10 +382,10 @@ class ReceiverModel(JudgedStream):
         if self.ended is not None:
             return
         self._take_back(until_ns)
+        self.untold |= self._behind
         self.end_missing(end_ns, until_ns, over=over, dropped=self.outside_window.ranges)
-        for pending in (self._asked_had, self._asked_had_highest):
-            for first, stop in list(pending):
-                self.undecided.ranges.add(first, stop)
+        for part in (*self._asked_had, *self._asked_had_highest):
+            self.undecided.ranges.add(*part)
 
     def _take_back(self, end_ns: int) -> None:
         """What had come and was asked for to the end it did not have, nor handed on what is behind
@@ -528,7 +532,7 @@ class ReceiverModel(JudgedStream):
     def _part_ended(self, gap: Gap, piece: Range, outcome: Outcome, part: Part) -> None:
         """What may have come to the window before a merge, though it shows after it, the new one
         asks for as well."""
-        moved, before = self._moved, gap.before
+        moved, before = self.moved, gap.before
         if (
             moved is not None
             and moved.frame <= gap.revealed.frame

@@ -11,8 +11,8 @@ MCAST: Final[tuple[Rule, ...]] = (
         "late, or dropped inside it.",
         "Its own request names them, and then they come, or its ACK or a later request shows that "
         "they came though the repair is not in the capture (proven); or a repair that another "
-        "member asked for fills the gap (likely). Of what was sent before the capture began, it "
-        "cannot be told.",
+        "member asked for fills the gap, or they had come while their sender was out of the view "
+        "(likely). Of what was sent before the capture began, it cannot be told.",
         "Look at when and how much was lost; recovery took the time shown.",
         "jgroups.md 5.4, 6"),
     error(
@@ -189,4 +189,12 @@ MCAST: Final[tuple[Rule, ...]] = (
         "deliveries where it is known.",
         "Look at the process: garbage collection, thread pool, CPU.",
         "jgroups.md 5.4 \"delivering n messages\""),
+    warning(
+        "MC024", "asked-for",
+        "A member lacked messages and asked for them, as a capture shows that is not its own.",
+        "At the sender, or between: an xmit-request names what its member's window lacks. What was "
+        "acknowledged before is left out.",
+        "Capture at the member that asked, or give that capture as well: it shows whether they "
+        "were lost, late or dropped inside, and whether they came.",
+        "jgroups.md 5.4"),
 )  # fmt: skip

@@ -159,7 +159,6 @@ class SenderModel:
         self._put(_Sent(first, stop, start, end), end.at_ns)
 
     def acked(self, member: str, seqno: int, mark: Mark) -> None:
-        """An ACK of a member arrived."""
         self._put(_Acked(member, seqno, mark), mark.at_ns)
 
     def requested(self, member: str, mark: Mark) -> None:

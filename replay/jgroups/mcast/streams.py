@@ -86,9 +86,9 @@ class McastStream(NumberedStream):
         self.sender_model: SenderModel | None = None
         self.pending_views: deque[tuple[int, Event]] = deque()
         self.outsiders: deque[Event] = deque(maxlen=LATEST)
+        self.came_outside = RangeSet()  # in runs that came for no window
 
     def peer(self, member: str) -> PeerTraffic:
-        """The counters of one member."""
         found = self.peers.get(member)
         if found is None:
             found = self.peers[member] = PeerTraffic()

@@ -71,8 +71,8 @@ def _received(
     if receiver.waited or receiver.untold:
         row["delivered"] = None
         row["unknown"]["delivered"] = (
-            "messages came about when it joined, or when their sender did, and nothing tells which "
-            "of them it took"
+            "messages came about when it joined, or when their sender did, or it lacked some from "
+            "before the capture, and nothing tells which of them it took"
         )
     if receiver.undelivered:
         row["delivered"] = None

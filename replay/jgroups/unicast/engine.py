@@ -102,7 +102,6 @@ class UnicastEngine:
     # -- events ----------------------------------------------------------------------------------
 
     def feed(self, event: Event) -> None:
-        """Replay one event."""
         kind = event.kind
         if self._began is None:
             self._began = event.first_mark()
@@ -122,6 +121,8 @@ class UnicastEngine:
                     self._joined.add(str(event.destination))
             elif event.wire_kind == "LEAVE_RSP" and self.members.local in (event.destination,):
                 self.left = event.first_mark()
+            elif self.members.takes_over(event):
+                self.members.begun_anew(str(event.source))
             return
         if event.source is None or event.destination is None:
             return
@@ -437,7 +438,7 @@ class UnicastEngine:
         self._known_views[view.creator, view.number] = view
         successor = self.members.begins_anew(view)
         if successor is not None:
-            self.members.begun_anew(successor, view)
+            self.members.begun_anew(successor)
         local = self.members.local
         if local is None or local not in view.members:
             return

@@ -20,11 +20,7 @@ from seqaudit.replay.jgroups.unicast.rule_sets import CODE
 from seqaudit.replay.jgroups.unicast.rules import UNICAST
 from seqaudit.replay.jgroups.unicast.sender_findings import SenderFindings
 from seqaudit.replay.jgroups.unicast.streams import Stream
-from seqaudit.replay.jgroups.unicast.summary import (
-    connection_row,
-    role_of,
-    stream_row,
-)
+from seqaudit.replay.jgroups.unicast.summary import connection_row, role_of, stream_row
 from seqaudit.replay.sequence.ranges import RangeSet
 
 MANY_ACKS: Final = 50
@@ -75,7 +71,7 @@ class _UnicastFindings(ReceiverFindings, SenderFindings):
             yield from self.sent(pair.sending, stream)
             yield from self.window(pair, stream)
         if pair.receiving is None:
-            yield from self.passed(pair, stream)
+            yield from self.passing(pair, stream)
 
     def _own_not_captured(self) -> Iterator[Finding]:
         """Own ACKs and SEND_FIRST_SEQNO whose numbers are left out."""

@@ -27,7 +27,6 @@ class ReplayedEntry:
         self._last_sync: Mark | None = None
 
     def facts_of(self, stream: Stream) -> Facts:
-        """The facts of one connection."""
         facts = self.facts.get(stream.key)
         if facts is None:
             facts = self.facts[stream.key] = Facts()
@@ -90,6 +89,7 @@ class ReplayedEntry:
         ):
             received.came_acked.add(*part, mark)
             received.came_acked_count += part[1] - part[0]
+            facts.acked_and_came = (facts.acked_and_came[0] or since, mark)
 
     def _rebuilt(self, event: Event, stream: Stream, stored: list[Range]) -> None:
         """Copies that the rebuilt window did not have are useful."""

@@ -96,6 +96,8 @@ class Facts:
         self.late_ack_count = 0
         self.after_view = Note()  # came well after a view without their sender
         self.after_view_of: Mark | None = None  # that view
+        # the first ACK for what came again in other datagrams, and the last of these
+        self.acked_and_came: tuple[Mark | None, Mark | None] = (None, None)
         self.acks_not_heard = Note()  # resent although acknowledged long before
         self.requests = Repeats()
         self.after_ack = Repeats()  # requests for what this member had acknowledged

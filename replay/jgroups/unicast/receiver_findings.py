@@ -5,12 +5,7 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
-from seqaudit.replay.contract.worth import (
-    LIKELY,
-    PLACED,
-    SHOWN,
-    TIMED,
-)
+from seqaudit.replay.contract.worth import BEGINNING, END, LIKELY, PLACED, SHOWN, TIMED
 from seqaudit.replay.jgroups.findings import took, with_part
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
 from seqaudit.replay.jgroups.unicast.receiver import ReceiverMachine
@@ -18,7 +13,7 @@ from seqaudit.replay.jgroups.unicast.receiver_facts import Facts
 from seqaudit.replay.jgroups.unicast.reporter import UnicastReporter
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.sequence.durations import shown
-from seqaudit.replay.sequence.gaps import Outcome
+from seqaudit.replay.sequence.gaps import Mark, Outcome
 
 #: Copies that are worth an average (UC045).
 MANY_COPIES: Final = 10
@@ -46,6 +41,11 @@ class ReceiverFindings(UnicastReporter):
         received = stream.received
         assert received is not None
         gaps = received.gaps_by_seqno()
+        for gap in gaps:
+            if not gap.requested or not self.release.timestamps:
+                continue
+            if not self._one_window(stream, gap.before, gap.requested):
+                received.by_rebuilt.add(gap.first, gap.stop)
         yield from self.repaired(stream, "UC001", received)
         recovered = with_part(gaps, Outcome.RECOVERED)
         slow = [gap for gap in recovered if (took(gap) or 0) > SLOW_TICKS * self.interval_ns]
@@ -61,6 +61,12 @@ class ReceiverFindings(UnicastReporter):
         yield from self.open_at_end(stream, "UC002", "UC033", received)
         yield from self.missed_by_capture(stream, received, "UC033")
 
+    def _one_window(self, stream: Stream, since: Mark | None, until: Mark | None) -> bool:
+        """Do the receiver's own numbers leave no SEND_FIRST_SEQNO out between two moments, so that
+        no window which had more was lost there unseen? Null: open on that side."""
+        own = self.engine.stamps_of(stream.receiver)
+        return own.none_missing(since or Mark(BEGINNING, 0), until or Mark(END, 0))
+
     def _first_lost(self, facts: Facts, stream: Stream) -> Iterator[Finding]:
         received = stream.received
         assert received is not None
@@ -70,7 +76,7 @@ class ReceiverFindings(UnicastReporter):
             came, sync = facts.first_missing
             first = (received.start, received.start + 1)
             known = received.start == 1 and not facts.acked_before(sync)
-            numbered = known and self.engine.stamps_of(stream.receiver).none_missing(came, sync)
+            numbered = known and self._one_window(stream, came, sync)
             yield self.make(
                 stream, "UC003", SHOWN if numbered else LIKELY,
                 "The first message of connection {conn_id} of {sender_member} was lost, or late: "
@@ -86,9 +92,8 @@ class ReceiverFindings(UnicastReporter):
     def _copies(self, facts: Facts, stream: Stream) -> Iterator[Finding]:
         received = stream.received
         assert received is not None
-        # an own SEND_FIRST_SEQNO that is not captured may have asked for it
-        claim = LIKELY if self.holes else PLACED
-        yield from self.came_though_had(stream, "UC005", received, claim)
+        sure = not self.release.timestamps or self._one_window(stream, *facts.acked_and_came)
+        yield from self.came_though_had(stream, "UC005", received, PLACED if sure else LIKELY)
         resent = received.useful + received.needless_count + received.undecidable
         if resent >= MANY_COPIES and received.needless_count * 2 > resent:
             yield self.make(
@@ -101,7 +106,7 @@ class ReceiverFindings(UnicastReporter):
                     "needless": received.needless_count,
                 },
             )  # fmt: skip
-        yield from self.came_twice(stream, "UC029", received)
+        yield from self.twice(stream, "UC029", "came", received)
         yield from self.came_late(stream, "UC030", received)
         yield from self.note(
             stream, "UC006", facts.acks_not_heard, Certainty.LIKELY,

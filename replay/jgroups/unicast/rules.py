@@ -10,7 +10,9 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "Unicast messages were missing at their receiver, asked for, and came: lost on the path, "
         "late, or dropped inside the receiver.",
         "At the receiver: its own request names them, and then they come, or its ACK or a later "
-        "request shows that they came though the repair is not in the capture (proven); or a "
+        "request shows that they came though the repair is not in the capture (proven, if its own "
+        "ACKs' timestamps, which releases from 3.5.1 have, leave no SEND_FIRST_SEQNO out of the "
+        "time since the message before: a window that had them may have been lost with it); or a "
         "resend fills the gap that nobody was seen to ask for (likely). Of what was sent before "
         "the capture began, it cannot be told.",
         "Look at when and how much was lost; recovery took the time shown.",
@@ -376,4 +378,12 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "Look for a path that is cut in one direction, and for UC015 when it heals: the window is "
         "closed at one end only.",
         "UNICAST3-SYNC document, \"Issue\""),
+    warning(
+        "UC048", "unicast-asked-for",
+        "A member lacked messages and asked for them, as a capture shows that is not its own.",
+        "At the sender, or between: an xmit-request names what its member's window lacks. What was "
+        "acknowledged before is left out.",
+        "Capture at the member that asked, or give that capture as well: it shows whether they "
+        "were lost, late or dropped inside, and whether they came.",
+        "jgroups.md 4.4"),
 )  # fmt: skip

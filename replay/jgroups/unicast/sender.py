@@ -201,7 +201,6 @@ class SenderMachine:
         self._alive: Mark | None = None
 
     def facts_of(self, stream: Stream) -> SenderFacts:
-        """The facts of one connection."""
         facts = self.facts.get(stream.key)
         if facts is None:
             facts = self.facts[stream.key] = SenderFacts()

@@ -5,24 +5,14 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed
-from seqaudit.replay.contract.worth import (
-    BEGINNING,
-    END,
-    HERE,
-    LIKELY,
-    PLACED_HERE,
-    SHOWN,
-    absence,
-)
+from seqaudit.replay.contract.worth import BEGINNING, END, HERE, LIKELY, PLACED_HERE, SHOWN, absence
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS, RepeatedRequest
 from seqaudit.replay.jgroups.unicast.engine import Pair
 from seqaudit.replay.jgroups.unicast.reporter import UnicastReporter
 from seqaudit.replay.jgroups.unicast.sender import SenderFacts, SenderMachine, Tail
 from seqaudit.replay.jgroups.unicast.streams import Stream
-from seqaudit.replay.jgroups.unicast.summary import (
-    capacity_of,
-)
+from seqaudit.replay.jgroups.unicast.summary import capacity_of
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -304,16 +294,11 @@ class SenderFindings(UnicastReporter):
 
     # -- wherever no receive window is -------------------------------------------------------------
 
-    def passed(self, pair: Pair, stream: Stream) -> Iterator[Finding]:
-        passing = stream.passing
-        if passing is None:
+    def passing(self, pair: Pair, stream: Stream) -> Iterator[Finding]:
+        if stream.passing is None:
             return
-        yield from self.passed_twice(stream, "UC029", passing)
-        if pair.sending is not None:
-            yield from self.sent_late(stream, "UC041", passing)
-            return
-        yield from self.passed_late(stream, "UC030", passing)
-        for pending in passing.unanswered:
+        yield from self.passed(stream, stream.passing, "UC029", "UC048", "UC030", "UC041")
+        for pending in stream.passing.unanswered if pair.sending is None else ():
             yield self.unanswered(stream, "UC011", pending, "passed")
 
 

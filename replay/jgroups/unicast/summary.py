@@ -4,12 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from seqaudit.replay.contract.parameters import EngineParameters
-from seqaudit.replay.contract.report_rows import (
-    NOT_VISIBLE,
-    StateRow,
-    directed,
-    receipt_unknown,
-)
+from seqaudit.replay.contract.report_rows import NOT_VISIBLE, StateRow, directed, receipt_unknown
 from seqaudit.replay.contract.results import ConnectionDetail
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.jgroups import stream_rows

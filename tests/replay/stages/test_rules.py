@@ -91,4 +91,5 @@ def test_codes_that_were_published_keep_their_names() -> None:
         "MC021": "skipped-by-merge",
         "MC022": "request-oversized",
         "MC023": "ack-overdue",
+        "MC024": "asked-for",
     }

@@ -23,6 +23,7 @@ TRUE: Final[Mapping[str, str]] = {
     "MC010": "doubled",
     "MC011": "overtaken",
     "MC014": "lacked",
+    "MC024": "lacked",
 }
 
 
@@ -57,7 +58,8 @@ def audited(point: str, events: Events) -> Heard:
 
 
 def true(point: str, row: Result, truth: Truth) -> bool:
-    way: Way = (str(row.stream).rpartition("|")[2], point)
+    asker = row.detail["facts"].get("asker_member", point)
+    way: Way = (str(row.stream).rpartition("|")[2], asker)
     told = {n for first, last in row.detail["seqnos"] for n in range(first, last + 1)}
     return told <= set(getattr(truth, TRUE[str(row.rule)])[way])
 

@@ -10,6 +10,7 @@ from tests.replay.builders import (
     ADDRESS,
     MS,
     A,
+    B,
     C,
     Step,
     ack,
@@ -661,6 +662,45 @@ def test_who_sends_again_what_another_member_sent_is_not_that_member() -> None:
     anew = replace(member(C), source="C2", detail=resent)
     engine.feed(anew)
     assert engine.members.is_local("C2"), "a process that begins anew has the same socket"
+
+
+@pytest.mark.rule("R1")
+@pytest.mark.rule("W1")
+def test_who_asks_to_join_from_the_socket_of_a_member_in_the_view_has_taken_its_place() -> None:
+    """That one was killed, and stays in views until it is suspected."""
+    socket = replace(member(B), source="E")
+    join_req = replace(leave_rsp(), wire_kind="JOIN_REQ", source="E", destination=A)
+    told = heard(
+        B, JOINED, msg(1, 3), ack(3), socket, join_req, msg(5, 6), view("ABCE", 3, 7),
+        join_rsp("ABCE", 3, to="E", digest={A: (6, 6), B: (0, 0), C: (0, 0), "E": (0, 0)}), msg(8),
+        view("ACE", 4, 9), replace(ack(9), source="E"),
+    )  # fmt: skip
+    assert told.delivered() == [[1, 3], [7, 9]]
+    assert told.told("receiver", "lost") == {"receiver": "E", "lost": 0}
+    assert {rule for rule, _, _ in told.findings()} <= {"MC018"}
+
+
+@pytest.mark.rule("R2")
+def test_what_came_for_no_window_and_is_asked_for_was_perhaps_not_lost() -> None:
+    told = heard(
+        C, join_rsp("AC", 2, to=C, digest={A: (0, 0), C: (0, 0)}), msg(1), msg(1, 2, by=B),
+        view("ABC", 3, 2), msg(4, by=B), ack(1, by=C), TICK, TICK,
+        xmit_req(1, 2, 3, by=C, of=B), msg(1, 3, by=B), ack(4, by=C, of=B),
+    )  # fmt: skip
+    assert told.findings("MC018", "MC016") == [
+        ("MC001", "proven", [[3, 3]]), ("MC001", "likely", [[1, 2]])
+    ]  # fmt: skip
+
+
+@pytest.mark.rule("V13")
+def test_what_a_member_lacks_from_before_the_capture_holds_up_what_is_in_it() -> None:
+    behind = heard(B, msg(10, 12), ack(4), msg(13))
+    assert behind.delivered() is None
+    assert "lacked some from before the capture" in behind.stream()["unknown"]["delivered"]
+    assert heard(B, msg(10, 12), ack(4), msg(13), ack(13)).delivered() == [[10, 13]]
+    asked = [msg(10, 12), xmit_req(8), msg(13)]
+    assert heard(B, *asked).delivered() is None
+    assert heard(B, *asked, ack(9), msg(14)).delivered() == [[10, 14]]
 
 
 @pytest.mark.rule("N9")

@@ -160,9 +160,10 @@ def test_an_ack_that_comes_only_after_highest_seqno_was_lost_or_late() -> None:
 @pytest.mark.rule("S13")
 def test_a_member_that_asks_for_repairs_explains_its_late_ack() -> None:
     story = (*START, msg(2, 3), ack(3, by=B), 600, highest(3), 2, xmit_req(3, by=C), msg(3))
-    assert heard("A", *story, ack(3, by=C)).findings() == []
+    asked = [("MC024", "proven", [[3, 3]])]
+    assert heard("A", *story, ack(3, by=C)).findings() == asked
     twice = (*START, msg(2, 3), ack(3, by=B), 600, highest(3), 500, highest(3), xmit_req(3, by=C))
-    assert heard("A", *twice, msg(3), ack(3, by=C)).findings() == []
+    assert heard("A", *twice, msg(3), ack(3, by=C)).findings() == asked
 
 
 # -- views -------------------------------------------------------------------------------------
@@ -265,7 +266,7 @@ def test_repairs_are_copies_and_no_new_messages() -> None:
             "repairs": 1,
         },
     }
-    assert told.findings() == []
+    assert told.findings() == [("MC024", "proven", [[3, 3]]), ("MC024", "proven", [[4, 4]])]
 
 
 @pytest.mark.rule("S11")
@@ -275,15 +276,18 @@ def test_a_request_for_what_its_asker_acknowledged_is_spurious() -> None:
     last = heard("A", *START, msg(2, 3), ack(2, by=B), ack(3, by=C), xmit_req(2, by=B))
     assert last.findings() == [("MC013", "likely", [[2, 2]])]
     other = heard("A", *START, msg(2, 3), ack(2, by=B), ack(3, by=C), xmit_req(3, by=B))
-    assert other.findings() == []
+    assert other.findings() == [("MC024", "proven", [[3, 3]])]  # it had not acknowledged that
 
 
 @pytest.mark.rule("V3")
 def test_a_copy_after_the_ack_of_all_who_asked_is_needless() -> None:
     story = (*START, msg(2), 900, xmit_req(2, by=B), ack(2, by=B))
-    assert heard("A", *story, msg(2)).findings() == [("MC004", "likely", [[2, 2]])]
+    asked = ("MC024", "proven", [[2, 2]])
+    needless = heard("A", *story, msg(2))
+    assert needless.findings() == [asked, ("MC004", "likely", [[2, 2]])]
+    assert needless.finding("MC004")["facts"]["copies"] == 1
     also_c = heard("A", *story, xmit_req(2, by=C), msg(2))
-    assert also_c.findings() == []  # C has not acknowledged it
+    assert also_c.findings() == [asked, asked]  # C has not acknowledged it
     unasked = heard("A", *START, msg(2), ack(2, by=B), ack(2, by=C), msg(2))
     assert unasked.findings() == []  # a request of which the capture knows nothing
     assert unasked.stream()["retransmissions"]["undecidable"] == 1
@@ -302,10 +306,12 @@ def test_the_same_datagram_again_is_no_resend() -> None:
 @pytest.mark.rule("V7")
 def test_the_same_request_five_times_without_a_copy_sent_is_proven_endless() -> None:
     asked = (xmit_req(2, by=B), 1000)
-    assert heard("A", *START, msg(2), *(asked * 4)).findings() == []
-    assert heard("A", *START, msg(2), *(asked * 5)).findings() == [("MC015", "likely", [[2, 2]])]
+    lacked = ("MC024", "proven", [[2, 2]])
+    assert heard("A", *START, msg(2), *(asked * 4)).findings() == [lacked]
+    endless = heard("A", *START, msg(2), *(asked * 5))
+    assert endless.findings() == [lacked, ("MC015", "likely", [[2, 2]])]
     answered = heard("A", *START, msg(2), *(asked * 4), msg(2), *asked)
-    assert answered.findings() == []
+    assert answered.findings() == [lacked]
     paused = heard("A", *START, msg(2), *(asked * 5), msg(2))
     assert paused.finding("MC015")["text"].endswith("before a copy was sent.")
 
@@ -325,6 +331,10 @@ def test_the_capacity_is_learned_from_blocks_at_the_same_number() -> None:
     told = heard("A", *twice)
     assert told.told("capacity") == {"capacity": {"value": 4, "origin": "learned"}}
     assert stalls(told) == [(5, "C", True), (9, "C", True)]
+    longer = (*START, *full_and_free(2, 4, 700), *full_and_free(6, 4, 2700), msg(10))
+    facts = heard("A", *longer).finding("MC006")["facts"]
+    assert facts["longest"].startswith("2.7")
+    assert 3_400 <= facts["blocked_ns"] // 1_000_000 < 3_500
 
 
 @pytest.mark.rule("V4")
@@ -378,7 +388,7 @@ def test_an_xmit_rsp_of_what_never_passed_shows_a_hole_in_the_senders_capture() 
     told = heard("A", msg(1), msg(3), 900, xmit_req(2), xmit_rsp(2))
     assert told.gaps() == [("not captured", [[2, 2]])]
     assert told.told("not_captured") == {"not_captured": 1}
-    assert told.findings() == []
+    assert told.findings() == [("MC024", "proven", [[2, 2]])]
 
 
 @pytest.mark.rule("V15")

@@ -183,6 +183,7 @@ PROVEN: Final[Mapping[tuple[str, str], Callable[[Truth], bool]]] = {
     (A, "UC020"): lambda truth: truth.happened["CLOSE sent"] > 0,
     (A, "UC022"): lambda truth: any(conn > 0 for conn, _ in truth.sent),
     (A, "UC038"): lambda truth: truth.happened["ACK of another connection"] > 0,
+    (A, "UC048"): lambda truth: bool(truth.lacked),
     (B, "UC001"): lambda truth: bool(truth.first_copy_lost),
     (B, "UC003"): lambda truth: (
         any(seqno == 1 for _, seqno in truth.first_copy_lost) or truth.windows_lost > 0

@@ -51,10 +51,10 @@ def true(point: str, row: Any, world: World, events: Events) -> bool:
             for first, last in row.detail["seqnos"]
             for seqno in range(first, last + 1)
         )
-    if row.rule in ("UC001", "CP007") and point == B:
+    if (row.rule in ("UC001", "CP007") and point == B) or row.rule == "UC048":
         conn = int(row.stream.rpartition("|")[2])
         told = {n for first, last in row.detail["seqnos"] for n in range(first, last + 1)}
-        so = world.truth.lacked if row.rule == "UC001" else world.truth.arrived
+        so = world.truth.arrived if row.rule == "CP007" else world.truth.lacked
         return {(conn, n) for n in told} <= so
     if (point, row.rule) == (B, "UC003"):  # lost, or late
         came = world.came[int(row.stream.rpartition("|")[2])]

@@ -203,7 +203,10 @@ def test_every_request_is_answered_in_full() -> None:
     again = [300, request(2, 4), data(2), data(4), 200, ack(6, 2)]
     told = heard(A, *story, *again)
     assert told.resends() == {"requested": 4}
-    assert told.findings() == []
+    assert told.findings() == [("UC048", "proven")]
+    assert told.finding("UC048")["seqnos"] == [[2, 2], [4, 4]]
+    facts = told.finding("UC048")["facts"]
+    assert (facts["asker_member"], facts["count"]) == (B, 2)
 
 
 @pytest.mark.rule("unicast A13")
@@ -220,8 +223,9 @@ def test_a_late_answer_is_an_answer_and_one_that_is_dead_owes_none() -> None:
     story = [data(1), data(2, 5), TICK, ack(1, 1), request(2, 3)]
     late = heard(A, *story, 2500, data(2, 3), ack(5, 2))
     assert late.resends() == {"requested": 2}
-    assert late.findings("UC019") == []
-    assert heard(A, *story, 1200, request(2, 3), 1200, request(2, 3)).findings() == []
+    assert late.findings("UC019") == [("UC048", "proven")]
+    dead = heard(A, *story, 1200, request(2, 3), 1200, request(2, 3))
+    assert dead.findings() == [("UC048", "proven")]
 
 
 @pytest.mark.rule("unicast A14")

@@ -31,8 +31,8 @@ def said(told: Heard, rule: str) -> list[tuple[str, list[list[int]]]]:
 
 #: B lacks 3 and 6 when the capture begins; 11 and 13 are lost while it goes on.
 BEGUN_AT_A_REQUEST: list[Step] = [
-    request(3, 6), data(3), data(6), data(8), data(9), data(10), data(12), data(14), TICK,
-    ack(10, 7), TICK, request(11, 13), data(11), data(13), data(15), TICK, ack(15, 8),
+    request(3, 6), data(3), data(6), data(8), data(9), ack(9, 6), data(10), data(12), data(14),
+    TICK, ack(10, 7), TICK, request(11, 13), data(11), data(13), data(15), TICK, ack(15, 8),
 ]  # fmt: skip
 
 
@@ -49,6 +49,28 @@ def test_what_was_sent_before_the_capture_is_not_called_lost() -> None:
         ("cannot be told", [[3, 3], [6, 6]]),
     ]
     assert not {"UC002", "UC039", "CP007"} & dict(told.findings()).keys()
+
+
+@pytest.mark.parametrize(
+    ("since", "stamps", "certainty"),
+    [
+        ([ack(9, 6)], (7, 8), "proven"),
+        ([], (7, 8), "likely"),  # an earlier one may have asked for the first message
+        ([ack(9, 6)], (8, 9), "likely"),
+        ([ack(9, 6)], (7, None), "likely"),
+        ([ack(9, 6)], (7, 9), "likely"),
+    ],
+)
+def test_what_a_window_lacked_is_proven_if_no_own_number_is_missing_since(
+    since: list[Step], stamps: tuple[int, int | None], certainty: str
+) -> None:
+    """Else the window before it may have had them, and its SEND_FIRST_SEQNO is not captured."""
+    story: list[Step] = [
+        request(6), data(6), data(8), data(9), *since, data(10), data(12), TICK, ack(10, stamps[0]),
+        TICK, request(11), data(11), TICK,
+    ]  # fmt: skip
+    last: list[Step] = [] if stamps[1] is None else [ack(12, stamps[1])]
+    assert (certainty, [[11, 11]]) in said(heard(B, *story, *last), "UC001")
 
 
 def test_a_repair_that_is_not_captured_is_a_repair() -> None:
