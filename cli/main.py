@@ -4,7 +4,6 @@ Commands are loaded when they are called, so that ``--help`` needs neither pyarr
 """
 
 import contextlib
-import difflib
 import errno
 import gc
 import importlib
@@ -101,6 +100,8 @@ class Commands(click.Group):
             return super().resolve_command(ctx, args)
         if _is_capture(word):
             return "audit", self.get_command(ctx, "audit"), args
+        import difflib
+
         near = difflib.get_close_matches(word, COMMANDS, 1)
         advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"
         raise click.UsageError(f"no command and no file is called {safe(word)}; {advice}")

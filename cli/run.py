@@ -90,3 +90,18 @@ def _without_pandas() -> None:
     from seqaudit.pipeline.shared.without_pandas import keep_pandas_out
 
     keep_pandas_out()
+
+
+def tell_unjudged(report: "Report") -> bool:
+    """Say on stderr which captures could not be judged; whether there are any."""
+    from seqaudit.cli.output.outcomes import unjudged
+
+    problems = list(unjudged(report))
+    for _, problem in problems:
+        note(f"error: {problem}")
+    return bool(problems)
+
+
+def judged_or_not(report: "Report") -> ExitCode:
+    """How a command ends that only shows: 2 if a capture could not be judged, which is said."""
+    return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN

@@ -1,13 +1,17 @@
 """How to audit: what the command line asks of a run."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import pyarrow as pa
 
-from seqaudit.decoders.contract.feed_layout import Feed
 from seqaudit.pipeline.shared.spark_address import SparkAddress
+
+if TYPE_CHECKING:
+    from seqaudit.decoders.contract.feed_layout import Feed
 
 
 class EventViewer(Protocol):

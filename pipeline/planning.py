@@ -10,6 +10,7 @@ from seqaudit.decoders.capture import remote
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.contract.networks import Chosen
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
+from seqaudit.decoders.network.networks import is_tunnels
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.direct import workers as forked
@@ -203,13 +204,15 @@ def _parts(
     """
     own = [networks for networks in found[:MOST_APART] if networks & set(held)]
     together = sum(bool(networks & set(held)) for networks in found[MOST_APART:])
+    several = frozenset().union(*own)
+    tunnels = any(map(is_tunnels, several))
     for networks in own:
-        yield replace(given, chosen=Chosen(tuple(sorted(networks))))
+        yield replace(given, chosen=Chosen(tuple(sorted(networks)), tunnels=tunnels))
     if not own and not together:
         yield given
-    elif set(held) - frozenset().union(*own):
-        others = tuple(sorted(frozenset().union(*own)))
-        yield replace(given, chosen=Chosen(others, others=True, together=together))
+    elif set(held) - several:
+        others = tuple(sorted(several))
+        yield replace(given, chosen=Chosen(others, True, together, tunnels))
 
 
 def cores(place: SparkAddress) -> int:

@@ -20,13 +20,13 @@ from seqaudit.cli.options.outputs import (
 )
 from seqaudit.cli.options.selection import selected, selection_from, selection_options
 from seqaudit.cli.output.documents import Shown, of_audit
-from seqaudit.cli.output.outcomes import FAILED, NEVER, SEVERITIES, failing, unjudged
+from seqaudit.cli.output.outcomes import FAILED, NEVER, SEVERITIES, failing
 from seqaudit.cli.output.points import EventsOfStreams
 from seqaudit.cli.output.terminal import note
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TimeStyle
 from seqaudit.cli.output.writers import outputs_of, write
-from seqaudit.cli.run import audited
+from seqaudit.cli.run import audited, judged_or_not
 from seqaudit.replay.contract.report_rows import FindingRow, Report
 
 
@@ -133,7 +133,7 @@ def exit_code(
     found = any(f["severity"] in counted and f["rule"] != FAILED for f in findings)
     if found and not exit_zero:
         return ExitCode.FINDINGS
-    return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
+    return judged_or_not(report)
 
 
 def tell_unknown_vantages(report: Report) -> None:
@@ -142,11 +142,3 @@ def tell_unknown_vantages(report: Report) -> None:
         vantage = capture["vantage"]
         if vantage["kind"] == "unknown" and vantage["origin"] == "given":
             note(f"note: {safe(capture['path'])}: {safe(vantage['why'])}; not judged as a member's")
-
-
-def tell_unjudged(report: Report) -> bool:
-    """Say on stderr which captures could not be judged; whether there are any."""
-    problems = list(unjudged(report))
-    for _, problem in problems:
-        note(f"error: {problem}")
-    return bool(problems)

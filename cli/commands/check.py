@@ -17,7 +17,7 @@ from seqaudit.cli.output.budget import BudgetResult, judged, verdict_of
 from seqaudit.cli.output.documents import Shown, of_check
 from seqaudit.cli.output.points import EventsOfStreams
 from seqaudit.cli.output.writers import outputs_of, write
-from seqaudit.cli.run import audited_whole
+from seqaudit.cli.run import audited_whole, tell_unjudged
 
 _CODES: Final = {
     BudgetResult.KEPT: ExitCode.CLEAN,
@@ -58,8 +58,9 @@ def command(
 ) -> int:
     """Hold captures to a budget: what of loss, repair and delay is put up with.
 
-    A figure that cannot be told from the captures is "too little to judge", never kept. A baseline
-    excuses findings that it knows, and no figure: what is put up with is in the budget.
+    A figure that cannot be told from the captures is "too little to judge", never kept; so are
+    limits of a name that no stream has. A baseline excuses findings that it knows, and no figure:
+    what is put up with is in the budget.
 
     \b
     Examples:
@@ -77,8 +78,6 @@ def command(
     shown = Shown(limit=limit, quiet=quiet, rules_url=rules_url, events=drawn)
     write(of_check(lines, report, budget_file, shown), outputs)
     told_new(report, known, write_baseline, quiet=quiet)
-    from seqaudit.cli.commands.audit import tell_unjudged
-
     code = _CODES[verdict_of(lines)]
     if tell_unjudged(report) and code is ExitCode.CLEAN:
         return ExitCode.NOT_JUDGED

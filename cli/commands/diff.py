@@ -16,7 +16,7 @@ from seqaudit.cli.options.paths import expanded
 from seqaudit.cli.output.differences import Change, differences, is_worse
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.writers import Document, outputs_of, write
-from seqaudit.cli.run import audited_whole
+from seqaudit.cli.run import audited_whole, tell_unjudged
 from seqaudit.replay.contract.report_rows import Report
 
 SCHEMA: Final = "seqaudit/diff/1"
@@ -59,8 +59,6 @@ def command(
     unrecovered, more errors or warnings, or a budget line exceeded that was
     kept; 2 one of them could not be judged.
     """
-    from seqaudit.cli.commands.audit import tell_unjudged
-
     if len(captures) != 2:
         raise click.UsageError(f"diff takes two runs, GOOD and BAD; {len(captures)} given")
     outputs = outputs_of(formats, files, ["json", "markdown"])
@@ -80,11 +78,11 @@ def command(
 def _document(changes: Sequence[Change], runs: Sequence[str], limit: int) -> Document:
     from seqaudit.cli.output.tables.diff import diff_as_markdown, render_diff
 
-    told = {"schema": SCHEMA, "worse": is_worse(changes), "changes": [*map(_row, changes)]}
+    document = {"schema": SCHEMA, "worse": is_worse(changes), "changes": [*map(_row, changes)]}
     return Document(
         lambda: render_diff(changes, runs, limit),
         {
-            "json": lambda: [json.dumps(told, indent=1, sort_keys=True) + "\n"],
+            "json": lambda: [json.dumps(document, indent=1, sort_keys=True) + "\n"],
             "markdown": lambda: diff_as_markdown(changes, runs, limit),
         },
     )

@@ -112,8 +112,8 @@ def _frames(framing: "FrameLayout") -> str:
     adds = f" and {framing.adds}" if framing.adds else ""
     begins = f", first byte {framing.begins:#04x}" if framing.begins >= 0 else ""
     text = "; between them messages of text" if framing.text else ""
-    place = f"bytes {framing.offset}-{framing.offset + framing.width - 1}"
-    return f"frames of as many bytes as their {order}{place} say{adds}{begins}{text}"
+    span = f"bytes {framing.offset}-{framing.offset + framing.width - 1}"
+    return f"frames of as many bytes as their {order}{span} say{adds}{begins}{text}"
 
 
 def _from(field: "Field") -> str:
@@ -155,8 +155,8 @@ def _meaning(feed: "Feed") -> list[str]:
     if feed.framing is not None:
         lines.append(f"carried by TCP: {_frames(feed.framing)}")
     if feed.login:
-        told = ", ".join(field.name for field in feed.fields if field.of_connection)
-        lines.append(f"a login tells {told}; each message of data takes the next number")
+        names = ", ".join(field.name for field in feed.fields if field.of_connection)
+        lines.append(f"a login tells {names}; each message of data takes the next number")
     lines.append(f"place: {_places(feed)}")
     if not feed.confirmed:
         lines.append(

@@ -71,6 +71,7 @@ def command(
     Exit codes: 0 a number was found, 2 none was, 130 interrupted.
     """
     from seqaudit.cli.output.feed_file import feed_text, feeds_of
+    from seqaudit.pipeline.shared.events_file import is_events_file
     from seqaudit.pipeline.shared.infer_samples import look
     from seqaudit.pipeline.shared.plan import CaptureInput
     from seqaudit.pipeline.shared.progress import StoppedError
@@ -78,6 +79,8 @@ def command(
 
     files = expanded(captures)
     settings = decode_settings(decode_as, no_decode)
+    if events := next(filter(is_events_file, files), None):
+        raise click.UsageError(f"{safe(events)}: holds events, no datagrams; name the capture")
     if output is not None and any(_same_file(output, path) for path in files):
         raise click.UsageError(f"{safe(output)}: is a capture to be read; name another file")
     choice, _ = engine_of(files, **cast(Any, given))
@@ -104,8 +107,8 @@ def command(
     if output and feeds:
         for path, feed in zip(written, feeds, strict=True):
             places = len(feed.places)
-            what = "destination" if places == 1 else "destinations"
-            note(f"note: {path} has the feed of {places} {what}; try seqaudit audit --feed {path}")
+            noun = "destination" if places == 1 else "destinations"
+            note(f"note: {path} has the feed of {places} {noun}; try seqaudit audit --feed {path}")
     elif output:
         note(f"note: nothing to write to {output}")
     return ExitCode.CLEAN if feeds else ExitCode.NOT_JUDGED

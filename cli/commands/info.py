@@ -2,16 +2,14 @@
 
 import click
 
-from seqaudit.cli.commands.audit import tell_unjudged
-from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.options.captures import (
     format_option,
     judging_options,
     limit_option,
     reading_options,
 )
-from seqaudit.cli.output.terminal import emit, render
-from seqaudit.cli.run import audited_whole
+from seqaudit.cli.output.terminal import show
+from seqaudit.cli.run import audited_whole, judged_or_not
 
 
 @click.command("info")
@@ -32,14 +30,10 @@ def command(
     Example:
       seqaudit info receiver.pcapng
     """
+    from seqaudit.cli.output.tables.info import render_info
+
     report = audited_whole(given)
-    if shape == "json":
-        from seqaudit.pipeline.report.json_text import to_json
-
-        kept = ("schema", "captures", "unreadable", "members", "rules", "totals")
-        emit(to_json({key: part for key, part in report.items() if key in kept}))
-    else:
-        from seqaudit.cli.output.tables.info import render_info
-
-        render(render_info(report, limit))
-    return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
+    sections = ("schema", "captures", "unreadable", "members", "rules", "totals")
+    rows = {key: part for key, part in report.items() if key in sections}
+    show(shape, rows, render_info, report, limit)
+    return judged_or_not(report)

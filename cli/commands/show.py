@@ -6,7 +6,7 @@ import click
 
 from seqaudit.cli.commands.show_pictures import sequence, timeline
 from seqaudit.cli.commands.show_raims import advisories, convergence, loss, windows
-from seqaudit.cli.exit_codes import Command, Decorator, ExitCode
+from seqaudit.cli.exit_codes import Command, Decorator
 from seqaudit.cli.options.captures import (
     format_option,
     judging_options,
@@ -17,9 +17,9 @@ from seqaudit.cli.options.captures import (
 from seqaudit.cli.options.selection import selected, selection_from, selection_options
 from seqaudit.cli.output.selection import Selection
 from seqaudit.cli.output.sorting import REPORT, in_order, orders
-from seqaudit.cli.output.terminal import emit, render
+from seqaudit.cli.output.terminal import show
 from seqaudit.cli.output.times import TimeStyle
-from seqaudit.cli.run import audited_whole
+from seqaudit.cli.run import audited_whole, judged_or_not
 
 
 @click.group("show")
@@ -49,21 +49,38 @@ def _sort_option(part: str) -> Decorator:
 
 
 #: Parts that filters are for.
-_OF_STREAMS: Final = ("streams", "connections", "findings")
+_OF_STREAMS: Final = ("streams", "connections", "findings", "gaps")
+
+_ONE_GAP: Final[Decorator] = click.option(
+    "--gap",
+    "number",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The story of this gap alone: each step, who waited, and where it was lost.",
+)
 
 
 def _as_it_is(function: Command) -> Command:
     return function
 
 
-def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
-    """``seqaudit show NAME``: one table of the report, or its rows as JSON."""
+def _part(
+    name: str, short: str, keys: tuple[str, ...], text: str = "", more: tuple[str, ...] = ()
+) -> None:
+    """``seqaudit show NAME``: one table of the report, or its rows as JSON; one gap's story.
 
-    example = f"\b\nExample:\n  seqaudit show {name} receiver.pcap"
+    Args:
+        text: the first line of its help, if that is not ``short``.
+        more: examples beside that without options.
+    """
+    examples = [f"  seqaudit show {name} {options}receiver.pcap" for options in ("", *more)]
+    head = "Examples" if more else "Example"
+    explained = "\n".join([f"{text or short}\n\n\b\n{head}:", *examples])
 
-    @command.command(name, short_help=text, help=f"{text}\n\n{example}")
+    @command.command(name, short_help=short, help=explained)
     @reading_options
     @judging_options
+    @(_ONE_GAP if name == "gaps" else _as_it_is)
     @format_option("A table for people, or these rows of the report for programs.")
     @time_option
     @_sort_option(name)
@@ -74,22 +91,22 @@ def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
         style: TimeStyle,
         order: str,
         limit: int,
+        number: int | None = None,
         **given: object,
     ) -> int:
-        from seqaudit.cli.commands.audit import tell_unjudged
         from seqaudit.cli.output.several import rows_of
+        from seqaudit.cli.output.story import gap_named, render_story
         from seqaudit.cli.output.table import numbered, render_part
 
         selection = selection_from(given) if name in _OF_STREAMS else Selection()
         whole = audited_whole(given)
+        if number is not None:
+            show(shape, {name: [gap_named(whole, number)]}, render_story, whole, number, style)
+            return judged_or_not(whole)
         report, _ = selected(numbered(whole, name), selection)
-        if shape == "json":
-            from seqaudit.pipeline.report.json_text import to_json
-
-            emit(to_json({key: in_order(key, rows_of(report, key), order) for key in keys}))
-        else:
-            render(render_part(name, report, style, limit, order))
-        return ExitCode.NOT_JUDGED if tell_unjudged(whole) else ExitCode.CLEAN
+        rows = {key: in_order(key, rows_of(report, key), order) for key in keys}
+        show(shape, rows, render_part, name, report, style, limit, order)
+        return judged_or_not(whole)
 
 
 _part("streams", "Every numbered stream, and why something of it cannot be told.", ("streams",))
@@ -97,58 +114,13 @@ _part("connections", "Connections: their states and what was left unacked.", ("c
 _part("findings", "Findings with their evidence, the gravest first.", ("findings",))
 _part("rules", "Which rules were judged, and why others could not be.", ("rules",))
 _part("captures", "What was read: frames, times, vantages.", ("captures", "unreadable"))
-
-
-@command.command("gaps", short_help="Every gap, or the story of one.")
-@reading_options
-@judging_options
-@click.option(
-    "--gap",
-    "number",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="The story of this gap alone: each step, who waited, and where it was lost.",
+_part(
+    "gaps",
+    "Every gap, or the story of one.",
+    ("gaps",),
+    "Every gap: revealed, asked for, repaired, delivered, and when.",
+    ("--sort slowest ", "--gap 3 "),
 )
-@format_option("A table for people, or these rows of the report for programs.")
-@time_option
-@_sort_option("gaps")
-@limit_option(100)
-@selection_options
-def gaps(
-    number: int | None,
-    shape: str,
-    style: TimeStyle,
-    order: str,
-    limit: int,
-    **given: object,
-) -> int:
-    """Every gap: revealed, asked for, repaired, delivered, and when.
-
-    \b
-    Examples:
-      seqaudit show gaps receiver.pcap
-      seqaudit show gaps --sort slowest receiver.pcap
-      seqaudit show gaps --gap 3 receiver.pcap
-    """
-    from seqaudit.cli.commands.audit import tell_unjudged
-    from seqaudit.cli.output.story import gap_named, render_story
-    from seqaudit.cli.output.table import numbered, render_part
-    from seqaudit.pipeline.report.json_text import to_json
-
-    selection = selection_from(given)
-    whole = audited_whole(given)
-    if number is not None:
-        if shape == "json":
-            emit(to_json({"gaps": [gap_named(whole, number)]}))
-        else:
-            render(render_story(whole, number, style))
-    else:
-        report, _ = selected(numbered(whole, "gaps"), selection)
-        if shape == "json":
-            emit(to_json({"gaps": in_order("gaps", report["gaps"], order)}))
-        else:
-            render(render_part("gaps", report, style, limit, order))
-    return ExitCode.NOT_JUDGED if tell_unjudged(whole) else ExitCode.CLEAN
 
 
 @command.command("recovery", short_help="Recovery queries of zenoh, and their answers.")
@@ -169,15 +141,8 @@ def recovery(
     Example:
       seqaudit show recovery subscriber.pcap
     """
-    from seqaudit.cli.commands.audit import tell_unjudged
+    from seqaudit.cli.output.tables.recovery import render_recovery
 
     report = audited_whole(given)
-    if shape == "json":
-        from seqaudit.pipeline.report.json_text import to_json
-
-        emit(to_json({"queries": report["queries"]}))
-    else:
-        from seqaudit.cli.output.tables.recovery import render_recovery
-
-        render([render_recovery(report, style, limit)])
-    return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
+    show(shape, {"queries": report["queries"]}, render_recovery, report, style, limit)
+    return judged_or_not(report)

@@ -7,12 +7,11 @@ import click
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.options.captures import judging_options, limit_option, reading_options
 from seqaudit.cli.options.selection import selected, selection_from, selection_options
 from seqaudit.cli.output.terminal import emit, render
 from seqaudit.cli.output.text import safe
-from seqaudit.cli.run import audited_whole
+from seqaudit.cli.run import audited_whole, judged_or_not
 
 
 @click.command("timeline", short_help="When each stream lacked something, as a picture.")
@@ -34,7 +33,6 @@ def timeline(
     """
     from rich.text import Text
 
-    from seqaudit.cli.commands.audit import tell_unjudged
     from seqaudit.cli.output.budget import named
     from seqaudit.cli.output.plot import Timeline
 
@@ -44,8 +42,8 @@ def timeline(
     with_gaps = {(gap["capture"], gap["stream"]) for gap in report["gaps"]}
     parts: list[RenderableType] = []
     for capture in report["captures"]:
-        own = [s for s in report["streams"] if s["capture"] == capture["capture"]]
-        chosen = [s for s in own if (s["capture"], s["id"]) in with_gaps] or own
+        streams = [s for s in report["streams"] if s["capture"] == capture["capture"]]
+        chosen = [s for s in streams if (s["capture"], s["id"]) in with_gaps] or streams
         if not chosen:
             continue
         shown = chosen[:limit] if limit else chosen
@@ -57,7 +55,7 @@ def timeline(
         render(parts)
     else:
         emit("no numbered stream in these captures")
-    return ExitCode.NOT_JUDGED if tell_unjudged(whole) else ExitCode.CLEAN
+    return judged_or_not(whole)
 
 
 @click.command("sequence", short_help="Seqnos against time round one gap, as a picture.")
@@ -93,7 +91,7 @@ def sequence(
     report = audited_whole(given, events)
     if not report["gaps"]:
         emit("no gaps")
-        return ExitCode.CLEAN
+        return judged_or_not(report)
     gap = gap_named(report, number)
     ((_, seen),) = events.points([gap])
     points = [*seen, *of_story(gap, seen)]
@@ -101,4 +99,4 @@ def sequence(
     left_out = max(gap["count"] - MOST, 0)
     plot = SequencePlot(points, gap["revealed_at_ns"] or 0, left_out, gap["seqnos"][0][0])
     render([Text(safe(title), style="bold"), plot])
-    return ExitCode.CLEAN
+    return judged_or_not(report)

@@ -12,14 +12,13 @@ from typing import Any, Final
 import click
 from rich.text import Text
 
-from seqaudit.cli.commands.audit import tell_unjudged
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.options.captures import format_option, judging_options, reading_options
 from seqaudit.cli.output.listing import Column, Listing, listing
 from seqaudit.cli.output.terminal import emit, note, render
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.verdict import plural
-from seqaudit.cli.run import audited_whole
+from seqaudit.cli.run import audited_whole, judged_or_not
 
 Row = Mapping[str, Any]
 
@@ -106,21 +105,21 @@ def windows(captures: tuple[str, ...], shape: str, **given: object) -> int:
       seqaudit show windows --at 10.77.0.2 --params param.yaml B.pcap
     """
     report = audited_whole({"captures": captures, **given})
-    own = report.get("tables", {}).get("raims", {}).get("windows", [])
+    rows = report.get("tables", {}).get("raims", {}).get("windows", [])
     if shape == "json":
         from seqaudit.pipeline.report.json_text import to_json
 
-        emit(to_json({"windows": report["windows"], "raims": own}))
-        return ExitCode.CLEAN
+        emit(to_json({"windows": report["windows"], "raims": rows}))
+        return judged_or_not(report)
     parts = _pictures(report)
     for number, capture in enumerate(report["captures"]):
-        tables = [row for row in own if row["capture"] == number]
+        tables = [row for row in rows if row["capture"] == number]
         parts += [_windows(capture["path"], tables)] if tables else []
     if parts:
         render(parts)
-        return ExitCode.CLEAN
-    emit(f"no window ever held two messages in {plural(len(report['captures']), 'capture')}")
-    return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
+    else:
+        emit(f"no window ever held two messages in {plural(len(report['captures']), 'capture')}")
+    return judged_or_not(report)
 
 
 def _pictures(report: Row) -> list[Any]:
@@ -165,13 +164,13 @@ def advisories(captures: tuple[str, ...], shape: str, **given: object) -> int:
     replayed, seen = tables.get("advisories", []), tables.get("rv_advisories", [])
     findings = [f for f in report["findings"] if f["rule"] in _ADVISORY_RULES]
     if shape == "json":
-        told = {
+        document = {
             "replayed": [dict(row) | {"path": paths[row["capture"]]} for row in replayed],
             "captured": [dict(row) | {"path": paths[row["capture"]]} for row in seen],
             "findings": findings,
         }
-        emit(json.dumps(told, sort_keys=True, indent=1))
-        return ExitCode.CLEAN
+        emit(json.dumps(document, sort_keys=True, indent=1))
+        return judged_or_not(report)
     parts: list[Any] = []
     for number, path in paths.items():
         lines = []
@@ -190,7 +189,7 @@ def advisories(captures: tuple[str, ...], shape: str, **given: object) -> int:
         render(parts)
     else:
         emit(f"no DATALOSS advisory was due or captured in {plural(len(paths), 'capture')}")
-    return ExitCode.CLEAN
+    return judged_or_not(report)
 
 
 #: Rules about what clients were told.
@@ -220,29 +219,30 @@ def _show(
     rows = report.get("tables", {}).get("raims", {}).get(table, [])
     paths = {n: capture["path"] for n, capture in enumerate(report["captures"])}
     if shape == "json":
-        told = [dict(row) | {"path": paths[row["capture"]]} for row in rows]
-        emit(json.dumps(told, sort_keys=True, indent=1))
+        listed = [dict(row) | {"path": paths[row["capture"]]} for row in rows]
+        emit(json.dumps(listed, sort_keys=True, indent=1))
     else:
         found = []
         for number, path in paths.items():
-            own = [row for row in rows if row["capture"] == number]
-            found.append(table_of(path, own))
+            own_rows = [row for row in rows if row["capture"] == number]
+            found.append(table_of(path, own_rows))
             if table == "loss":
                 found += [_losses(report, number, path), _others(report, number, path)]
-            if table == "loss" and any(row["unknown"] for row in own):
-                for why in sorted({why for row in own for why in row["unknown"].values()}):
+            if table == "loss" and any(row["unknown"] for row in own_rows):
+                for why in sorted({why for row in own_rows for why in row["unknown"].values()}):
                     note(f"note: {path}: ?: {why}")
-            elif table == "loss" and any(row["began_before"] for row in own):
+            elif table == "loss" and any(row["began_before"] for row in own_rows):
                 note(f"note: {path}: {_BEFORE}")
-            for names in sorted({tuple(row["defaults"]) for row in own if row.get("defaults")}):
+            for names in sorted({tuple(r["defaults"]) for r in own_rows if r.get("defaults")}):
                 note(f"note: {path}: {_DEFAULTS.format(', '.join(f'raims.{n}' for n in names))}")
-            if table != "convergence" and not own:
+            if table != "convergence" and not own_rows:
                 note(f"note: {path}: {_NOBODY}")
         if any(one.rows for one in found):
             render([one for one in found if one.rows])
         if not rows:
             emit(f"{_NO_ROWS[table]} in {plural(len(paths), 'capture')}")
-    return ExitCode.CLEAN if rows or table == "convergence" else ExitCode.NOT_JUDGED
+    judged = judged_or_not(report)
+    return judged if rows or table == "convergence" else ExitCode.NOT_JUDGED
 
 
 def _loss(path: str, rows: Sequence[Row]) -> Listing:
@@ -296,10 +296,10 @@ def _others(report: Row, number: int, path: str) -> Listing:
         Column("frame", "right", 6),
     ]  # fmt: skip
     tables = report.get("tables", {}).get("raims", {})
-    own = {row["observer"] for row in tables.get("loss", []) if row["capture"] == number}
+    observers = {row["observer"] for row in tables.get("loss", []) if row["capture"] == number}
     cells = []
     for notice in tables.get("notices", []):
-        if notice["capture"] != number or notice["receiver"] in own:
+        if notice["capture"] != number or notice["receiver"] in observers:
             continue
         count = "1 or more" if notice["restart"] else str(notice["count"])
         cells.append([
@@ -316,9 +316,9 @@ def _others(report: Row, number: int, path: str) -> Listing:
         for address, asked in stream["peers"].items():
             if address == stream["receiver"]:
                 continue
-            what = f"{asked['requested_seqnos']} asked for in {asked['requests']} NAKs"
+            asked_for = f"{asked['requested_seqnos']} asked for in {asked['requests']} NAKs"
             source = f"{stream['sender'] or '?'} (PGM {stream['id']})"
-            cells.append([address, "NAK", source, what, "", ""])
+            cells.append([address, "NAK", source, asked_for, "", ""])
     return Listing(f"other daemons: {path}", columns, cells[:_LISTED], max(len(cells) - _LISTED, 0))
 
 

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.options.captures import judging_options, reading_options
 from seqaudit.cli.output.selection import Selection
 from seqaudit.cli.output.story import gap_named, step_text
 from seqaudit.cli.output.terminal import note
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.verdict import plural
-from seqaudit.cli.run import audited_whole
+from seqaudit.cli.run import audited_whole, judged_or_not
 from seqaudit.replay.contract.report_rows import EvidenceRow, FindingRow, Report
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def command(
     for text in streams:
         _of_streams(report, text, comments)
     _write(report, comments, around, output)
-    return ExitCode.CLEAN
+    return judged_or_not(report)
 
 
 def _of_gap(report: Report, number: int, comments: Comments) -> None:
@@ -107,12 +106,12 @@ def _of_gap(report: Report, number: int, comments: Comments) -> None:
     from seqaudit.cli.output.cells import gap_seqnos
 
     for step in gap["story"]["steps"]:
-        told = f"gap {number} ({gap['system']} {gap_seqnos(gap)}): {step_text(step)}"
-        _add(comments, gap["capture"], step, told)
+        comment = f"gap {number} ({gap['system']} {gap_seqnos(gap)}): {step_text(step)}"
+        _add(comments, gap["capture"], step, comment)
 
 
 def _of_finding(report: Report, number: int, comments: Comments) -> None:
-    from seqaudit.cli.output.tables.findings import gravest_first
+    from seqaudit.cli.output.outcomes import gravest_first
 
     listed = gravest_first(report["findings"])
     if number > len(listed):
@@ -179,12 +178,12 @@ def _write(report: Report, comments: Comments, around: int, output: str) -> None
         raise click.UsageError("nothing to write: no frame of the capture shows it")
     if any(Path(output).exists() and Path(output).samefile(path) for path in by_path):
         raise click.UsageError(f"-o {safe(output)}: is one of the captures; give another name")
-    texts_of = {(path, n): texts for path, own in by_path.items() for n, texts in own.items()}
+    texts_of = {(path, n): texts for path, frames in by_path.items() for n, texts in frames.items()}
     with Path(output).open("wb") as out:
         count = write_frames(out, _frames(by_path, around), texts_of)
     note(f"{output}: {plural(count, 'frame')}, {len(texts_of)} with comments")
-    for path, own in by_path.items():
-        numbers = ", ".join(map(str, own))
+    for path, frames in by_path.items():
+        numbers = ", ".join(map(str, frames))
         note(f"in {path} they are frame.number in {{{numbers}}}")
 
 
@@ -192,8 +191,8 @@ def _frames(by_path: Mapping[str, Iterable[int]], around: int) -> Iterator["Fram
     from seqaudit.decoders.capture.slices import frames_of
 
     sources = [
-        frames_of(path, {n for at in own for n in range(max(at - around, 1), at + around + 1)})
-        for path, own in by_path.items()
+        frames_of(path, {n for at in numbers for n in range(max(at - around, 1), at + around + 1)})
+        for path, numbers in by_path.items()
     ]
     return sources[0] if len(sources) == 1 else heapq.merge(*sources, key=attrgetter("at_ns"))
 
@@ -203,5 +202,5 @@ def _is_a_file(path: str) -> None:
         raise click.UsageError(f"{safe(path)} is no capture file here, so no frames can be copied")
 
 
-def _are(count: int, word: str) -> str:
-    return f"{'is' if count == 1 else 'are'} {plural(count, word)}"
+def _are(count: int, noun: str) -> str:
+    return f"{'is' if count == 1 else 'are'} {plural(count, noun)}"

@@ -59,15 +59,15 @@ def budget_of(loaded: object, where: str) -> Budget:
     _known(top, (*FIGURES, *_TOP), where)
     scopes = [Scope({}, _limits(top, where))]
     for number, entry in enumerate(_list(top.get("streams"), f"{where}: streams"), 1):
-        place = f"{where}: streams, entry {number}"
-        own = _map(entry, place)
-        _known(own, (*FIGURES, "match"), place)
-        match = _map(own.get("match", {}), f"{place}: match")
-        _known(match, ASKED, f"{place}: match")
+        label = f"{where}: streams, entry {number}"
+        given = _map(entry, label)
+        _known(given, (*FIGURES, "match"), label)
+        match = _map(given.get("match", {}), f"{label}: match")
+        _known(match, ASKED, f"{label}: match")
         if not match:
-            raise click.UsageError(f"{place}: has no match; try match: {{system: nakack*}}")
+            raise click.UsageError(f"{label}: has no match; try match: {{system: nakack*}}")
         scopes.append(
-            Scope({str(key): str(value) for key, value in match.items()}, _limits(own, place))
+            Scope({str(key): str(value) for key, value in match.items()}, _limits(given, label))
         )
     rules = _map(top.get("rules", {}), f"{where}: rules")
     _known(rules, ("allow", "forbid"), f"{where}: rules")

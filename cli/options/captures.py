@@ -335,12 +335,12 @@ def inputs_of(
 
     captures = expanded(captures)
     shared: str | None = None
-    own: dict[str, str] = {}
+    vantages: dict[str, str] = {}
     for text in at:
         file, sign, name = text.partition("=")
         paths = [path for path in captures if file in (path, Path(path).name)] if sign else []
         if paths:
-            own |= dict.fromkeys(paths, name)
+            vantages |= dict.fromkeys(paths, name)
         elif shared is not None:
             raise click.UsageError(
                 f"--at {safe(text)}: only one vantage for all captures; write FILE=NAME for more"
@@ -352,7 +352,7 @@ def inputs_of(
     inputs = []
     for group in arranged(captures, insist=bool(one_capture), forbid=one_capture is False):
         first, *more = group.files
-        places = dict.fromkeys(own[path] for path in group.files if path in own)
+        places = dict.fromkeys(vantages[path] for path in group.files if path in vantages)
         if len(places) > 1:
             raise click.UsageError(
                 f"{safe(first)} and {len(more)} more are one capture, and --at names "
@@ -398,11 +398,11 @@ def options_of(
     """
     from seqaudit.pipeline.options import Options
 
-    told: tuple[Feed, ...] = ()
+    numbered: tuple[Feed, ...] = ()
     if feeds or lines or feeds_auto:
         from seqaudit.cli.options.feeds import feeds_of
 
-        told = feeds_of(feeds, lines, tried=feeds_auto)
+        numbered = feeds_of(feeds, lines, tried=feeds_auto)
     return Options(
         engine=choice.engine,
         place=choice.place,
@@ -411,7 +411,7 @@ def options_of(
         names=_names(names),
         decode_as=tuple(_decode_as(text) for text in decode_as),
         no_decode=frozenset(_system(text) for text in no_decode),
-        feeds=told,
+        feeds=numbered,
     )
 
 
@@ -425,12 +425,13 @@ def _parameters(
     param: Iterable[str], params: str | None, jgroups_config: str | None, rules: str | None
 ) -> dict[str, tuple[int | bool | str, str]]:
     from seqaudit.replay.contract.parameters import GIVEN, ParameterError
-    from seqaudit.replay.jgroups.config import from_jgroups_config
     from seqaudit.replay.stages.parameters import load_parameters, parse_parameter, rule_sets
 
     values: dict[str, int | bool | str] = {}
     try:
         if jgroups_config is not None:
+            from seqaudit.replay.jgroups.config import from_jgroups_config
+
             values |= from_jgroups_config(_content(jgroups_config), jgroups_config)
         if params is not None:
             values |= load_parameters(_content(params), params)
@@ -481,7 +482,7 @@ def _decode_as(text: str) -> tuple[str, int, str]:
 
 
 def _system(name: str) -> str:
-    from seqaudit.decoders.feeds.datagrams import SYSTEM as FEED
+    from seqaudit.decoders.contract.settings import FEED
     from seqaudit.decoders.stages.registry import DECODERS
 
     systems = sorted(set(DECODERS) - {FEED})

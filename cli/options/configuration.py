@@ -6,7 +6,6 @@ that have the option, below a command's name for that command alone. The command
 before the environment, the environment before the file.
 """
 
-import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -57,11 +56,11 @@ class Configuration:
                 for name, member in command.commands.items()
             }
         found: dict[str, object] = {}
-        own = self.commands.get(path, {})
+        options = self.commands.get(path, {})
         for key, option in keyed(command):
-            if key in own:
+            if key in options:
                 where = f"{self.file}: {path}: {key}"
-                found[option.name or key] = self._value(where, option, own[key], command)
+                found[option.name or key] = self._value(where, option, options[key], command)
             elif key in self.top:
                 where = f"{self.file}: {key} of {path}"
                 found[option.name or key] = self._value(where, option, self.top[key], command)
@@ -75,22 +74,22 @@ class Configuration:
         self, where: str, option: click.Option, value: object, command: click.Command
     ) -> object:
         """A value as the command line would have it."""
-        told: object
+        converted: object
         if option.multiple:
-            told = [self._path(option, text) for text in _texts(option, value, where)]
+            converted = [self._path(option, text) for text in _texts(option, value, where)]
         elif option.is_flag:
             if not isinstance(value, bool):
                 raise click.UsageError(f"{where}: {safe(value)} is not true or false")
-            told = value
+            converted = value
         elif isinstance(value, str | int | float) and not isinstance(value, bool):
-            told = self._path(option, str(value))
+            converted = self._path(option, str(value))
         else:
             raise click.UsageError(f"{where}: {safe(value)} is no single value")
         try:
-            option.type_cast_value(click.Context(command), told)
+            option.type_cast_value(click.Context(command), converted)
         except click.BadParameter as problem:
             raise click.UsageError(f"{where}: {safe(problem.message.rstrip('.'))}") from problem
-        return told
+        return converted
 
     def _path(self, option: click.Option, text: str) -> str:
         """Files are found from the folder of the configuration, wherever the command is called."""
@@ -117,8 +116,8 @@ def nearest(folder: Path) -> Path | None:
     A file of another user (not root's) is passed over and said: options name files to write and
     servers that run code.
     """
-    for place in (folder, *folder.parents):
-        for file in (place / FILE, place / _PROJECT):
+    for parent in (folder, *folder.parents):
+        for file in (parent / FILE, parent / _PROJECT):
             if file.is_file() and (file.name == FILE or _has_table(file)):
                 if _is_ours(file):
                     return file
@@ -140,17 +139,17 @@ def read_configuration(file: Path, commands: Mapping[str, click.Command]) -> Con
     if not isinstance(loaded, dict):
         raise click.UsageError(f"{where}: is no map of options; {_ADVICE}")
     top: dict[str, object] = {}
-    own: dict[str, Mapping[str, object]] = {}
+    by_command: dict[str, Mapping[str, object]] = {}
     keys = {key for command in commands.values() for key, _ in keyed(command)}
     for name, value in loaded.items():
         key = str(name).replace("_", "-")
         if key in keys and not (isinstance(value, dict) and key in commands):
             top[key] = value
         elif key in commands:
-            own |= _of_command(key, value, commands, where)
+            by_command |= _of_command(key, value, commands, where)
         else:
             raise _unknown(where, name, {*keys, *commands})
-    return Configuration(where, top, own)
+    return Configuration(where, top, by_command)
 
 
 def _of_command(
@@ -160,12 +159,12 @@ def _of_command(
     if not isinstance(value, dict):
         raise click.UsageError(f"{where}: {path}: is no map of options; {_ADVICE}")
     known = {key for key, _ in keyed(commands[path])}
-    own: dict[str, object] = {}
-    found: dict[str, Mapping[str, object]] = {path: own}
+    values: dict[str, object] = {}
+    found: dict[str, Mapping[str, object]] = {path: values}
     for name, inner in value.items():
         key = str(name).replace("_", "-")
         if key in known:
-            own[key] = inner
+            values[key] = inner
         elif f"{path} {key}" in commands:
             found |= _of_command(f"{path} {key}", inner, commands, where)
         else:
@@ -174,6 +173,8 @@ def _of_command(
 
 
 def _unknown(where: str, name: object, known: Iterable[str]) -> click.UsageError:
+    import difflib
+
     near = difflib.get_close_matches(str(name), sorted(known), 1)
     advice = f"did you mean {near[0]}?" if near else _ADVICE
     return click.UsageError(f"{where}: nothing is called {safe(name)}; {advice}")

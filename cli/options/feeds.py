@@ -64,7 +64,8 @@ def feeds_of(
     if overlap is not None:
         one, place, other = overlap
         raise click.UsageError(
-            f"--feed: {one.name} and {other.name} both have {safe(place)}; give them places apart"
+            f"--feed: {one.name} and {other.name} both have {safe(place)}; "
+            + ("name one of them" if one.ethertype else "give them places apart")
         )
     return settled
 
@@ -86,9 +87,9 @@ def _settled(feed: Feed) -> Feed:
     if feed.own_places or feed.lines:
         return feed
     if (feed.group or feed.framing) and not feed.recognise:
-        what = "connections" if feed.framing else "datagrams"
+        unit = "connections" if feed.framing else "datagrams"
         raise click.UsageError(
-            f"--feed {safe(feed.name)}: nothing in its {what} tells them from others; "
+            f"--feed {safe(feed.name)}: nothing in its {unit} tells them from others; "
             f"give its place, such as {safe(feed.name)}@239.1.1.0/24:5000-5099"
         )
     return replace(feed, match=(Route(),))

@@ -98,6 +98,6 @@ def told_new(
         old = len(findings) - len(counted)
         rules = Counter(finding["rule"] for finding in counted).items()
         new = ", ".join(rule if count == 1 else f"{rule} ({count:,})" for rule, count in rules)
-        told = f"{old:,} of {plural(len(findings), 'finding')} {'is' if old == 1 else 'are'} known"
-        note(f"Baseline: {told if findings else 'no findings'}{f'; new: {new}' if new else ''}.")
+        share = f"{old:,} of {plural(len(findings), 'finding')} {'is' if old == 1 else 'are'} known"
+        note(f"Baseline: {share if findings else 'no findings'}{f'; new: {new}' if new else ''}.")
     return counted

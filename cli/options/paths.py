@@ -20,8 +20,10 @@ def expanded(captures: Sequence[str]) -> list[str]:
     """The files that are meant: of a folder all captures below it, of a pattern those it fits.
 
     Raises:
-        click.UsageError: a pattern that no file fits.
+        click.UsageError: a pattern that no file fits, or no name at all.
     """
+    if "" in captures:  # Python takes it for the folder where we are
+        raise click.UsageError("a capture has no name (''); is a variable of the shell not set?")
     found: list[str] = []
     for name in captures:
         found += _files(name)

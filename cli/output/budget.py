@@ -157,6 +157,7 @@ def judged(report: Report, budget: Budget, known: Set[str] = frozenset()) -> lis
     paths = {capture["capture"]: capture["path"] for capture in report["captures"]}
     return [
         *_of_streams(report["streams"], paths, budget.scopes),
+        *_of_nobody(report["streams"], paths, budget.scopes),
         *_of_findings(report, paths, budget, known),
     ]
 
@@ -225,10 +226,26 @@ def _of_streams(
                 yield _line(stream, paths[stream["capture"]], figure, limits[figure])
 
 
+def _of_nobody(
+    streams: Sequence[StreamRow], paths: Mapping[int, str], scopes: Sequence[Scope]
+) -> Iterator[BudgetLine]:
+    """Limits of a name that no stream of any capture has: a renamed host would keep a check green
+    for ever. That a system is not there is no news. The first capture stands for all."""
+    for scope in scopes:
+        fitting = (s for s in streams if _fits(scope.match, s, paths[s["capture"]]))
+        if paths and scope.match.keys() - {"system"} and next(fitting, None) is None:
+            asked = ", ".join(f"{key}: {text}" for key, text in scope.match.items())
+            for figure, limit in scope.limits.items():
+                yield BudgetLine(
+                    min(paths), paths[min(paths)], asked, figure, shown(figure, limit), "-",
+                    BudgetResult.UNKNOWN, "no stream fits",
+                )  # fmt: skip
+
+
 def _line(stream: StreamRow, path: str, figure: str, limit: int) -> BudgetLine:
     value, why = measured(stream, figure)
-    kept = BudgetResult.KEPT if value is not None and value <= limit else BudgetResult.EXCEEDED
-    result = BudgetResult.UNKNOWN if value is None else kept
+    outcome = BudgetResult.KEPT if value is not None and value <= limit else BudgetResult.EXCEEDED
+    result = BudgetResult.UNKNOWN if value is None else outcome
     return BudgetLine(
         stream["capture"], path, named(stream), figure, shown(figure, limit),
         "-" if value is None else shown(figure, value), result, why, stream["id"],
@@ -247,8 +264,8 @@ def measured(stream: StreamRow, figure: str) -> tuple[int | None, str]:
         return (0, "") if stream.get("recovered") == 0 else (None, _why(unknown, "recovered"))
     if figure == "requests":
         asked = cast(Mapping[str, int | None], stream.get("requests") or {})
-        told = [count for count in asked.values() if count is not None]
-        return (sum(told), "") if told else (None, _why(unknown, "requests"))
+        counts = [count for count in asked.values() if count is not None]
+        return (sum(counts), "") if counts else (None, _why(unknown, "requests"))
     key = {"loss_share": "lost", "repeats": "copies", "repeat_share": "copies"}.get(figure, figure)
     count = cast(Mapping[str, int | None], stream).get(key)
     if count is None:

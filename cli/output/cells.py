@@ -33,10 +33,10 @@ def gap_seqnos(gap: GapRow, *, short: bool = False) -> str:
     Args:
         short: of time frames without their day.
     """
-    told: str | None = gap.get("shown")
-    if told is None:
+    shown: str | None = gap.get("shown")
+    if shown is None:
         return seqno_ranges(gap["seqnos"])
-    return without_day(told) if short else told
+    return without_day(shown) if short else shown
 
 
 def without_day(text: str) -> str:
@@ -73,8 +73,8 @@ def count(value: object) -> str:
 
 
 def frame(gap: Mapping[str, object], key: str) -> str:
-    place = gap.get(f"{key}_file")
-    return count(gap.get(key)) + (f" of file {place + 1}" if isinstance(place, int) else "")
+    number = gap.get(f"{key}_file")
+    return count(gap.get(key)) + (f" of file {number + 1}" if isinstance(number, int) else "")
 
 
 def feed_stream(stream: StreamRow) -> str:

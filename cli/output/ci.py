@@ -40,14 +40,14 @@ def gitlab(report: Report) -> Iterator[str]:
         {
             "description": f"{finding['rule']} {finding_text(finding)}",
             "check_name": finding["name"],
-            "fingerprint": prints[place],
+            "fingerprint": prints[index],
             "severity": _GITLAB[finding["severity"]],
             "location": {
                 "path": safe(paths[finding["capture"]]),
                 "lines": {"begin": finding["frame"] or 1},
             },
         }
-        for place, finding in enumerate(report["findings"])
+        for index, finding in enumerate(report["findings"])
     ]
     yield json.dumps(entries, indent=1) + "\n"
 

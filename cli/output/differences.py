@@ -101,15 +101,15 @@ def is_worse(changes: Iterable[Change]) -> bool:
 def _of_systems(good: Report, bad: Report) -> Iterable[Change]:
     sides = [_by_system(report) for report in (good, bad)]
     for system in sorted({*sides[0], *sides[1]}):
-        own = [side.get(system, []) for side in sides]
-        if not all(own):
-            yield _only("system", system, own[0] or own[1], here=bool(own[0]))
+        both = [side.get(system, []) for side in sides]
+        if not all(both):
+            yield _only("system", system, both[0] or both[1], here=bool(both[0]))
             continue
         yield from _counted(
-            "system", system, "messages", *(_sum(streams, "messages") for streams in own)
+            "system", system, "messages", *(_sum(streams, "messages") for streams in both)
         )
         for figure in _SUMMED:
-            yield from _compared("system", system, figure, *(_sum(s, figure) for s in own))
+            yield from _compared("system", system, figure, *(_sum(s, figure) for s in both))
 
 
 def _by_system(report: Report) -> dict[str, list[StreamRow]]:
@@ -134,16 +134,16 @@ def _sum(streams: Sequence[StreamRow], figure: str) -> tuple[int | None, str]:
 def _of_streams(good: Report, bad: Report) -> Iterable[Change]:
     sides = [_by_key(report) for report in (good, bad)]
     for key in {**sides[0], **sides[1]}:
-        own = [side[key] for side in sides if key in side]
-        about = named(own[0])
-        if len(own) == 1:
-            yield _only("stream", about, own, here=key in sides[0])
+        present = [side[key] for side in sides if key in side]
+        about = named(present[0])
+        if len(present) == 1:
+            yield _only("stream", about, present, here=key in sides[0])
             continue
         yield from _counted(
-            "stream", about, "messages", *((s.get("messages") or 0, "") for s in own)
+            "stream", about, "messages", *((s.get("messages") or 0, "") for s in present)
         )
         for figure in _COMPARED:
-            yield from _compared("stream", about, figure, *(measured(s, figure) for s in own))
+            yield from _compared("stream", about, figure, *(measured(s, figure) for s in present))
 
 
 def _by_key(report: Report) -> dict[tuple[object, ...], StreamRow]:

@@ -116,9 +116,9 @@ def feed_text(feed: InferredFeed, name: str = "inferred") -> str:
         lines += [f'  - destination: "{destination}"', f"    port: {port}"]
     lines += [f"byte_order: {order}", "fields:"]
     fields = {"key": layout.key, "kind": layout.kind, "seqno": layout.number, "count": layout.count}
-    for title, place in fields.items():
-        if place is not None:
-            lines.append(f"  {title}: {_field(place)}")
+    for title, one in fields.items():
+        if one is not None:
+            lines.append(f"  {title}: {_field(one)}")
     stream = ", ".join(("destination", "port", *layout.stream))
     lines += [f"stream: [{stream}]", "seqno: seqno"]
     if layout.count is not None:
@@ -185,22 +185,22 @@ def _width_sentence(layout: Layout) -> str:
     return f"{seen}; {width - proven} of its {width} bytes never changed."
 
 
-def describe(place: FieldAt | None) -> str:
+def describe(field: FieldAt | None) -> str:
     """A field as people say it."""
-    if place is None:
+    if field is None:
         return "-"
-    unit = "byte" if place.width == 1 else "bytes"
-    kind = ", text" if place.text else f", {place.order}-endian" if place.order else ""
-    return f"{place.width} {unit} at offset {place.offset}{kind}"
+    unit = "byte" if field.width == 1 else "bytes"
+    kind = ", text" if field.text else f", {field.order}-endian" if field.order else ""
+    return f"{field.width} {unit} at offset {field.offset}{kind}"
 
 
-def _field(place: FieldAt) -> str:
+def _field(field: FieldAt) -> str:
     kind = ""
-    if place.text:
+    if field.text:
         kind = ", type: text"
-    elif place.width > 8:
+    elif field.width > 8:
         kind = ", type: bytes"
-    return f"{{offset: {place.offset}, width: {place.width}{kind}}}"
+    return f"{{offset: {field.offset}, width: {field.width}{kind}}}"
 
 
 def _messages(layout: Layout) -> Iterable[str]:
@@ -273,14 +273,14 @@ def layout_values(layout: Layout) -> dict[str, object]:
     }
 
 
-def field_values(place: FieldAt | None) -> dict[str, object] | None:
+def field_values(field: FieldAt | None) -> dict[str, object] | None:
     """A field for JSON."""
-    if place is None:
+    if field is None:
         return None
-    order = place.order
+    order = field.order
     return {
-        "offset": place.offset,
-        "width": place.width,
+        "offset": field.offset,
+        "width": field.width,
         "byte_order": order,
-        "type": "text" if place.text else "bytes" if place.width > 8 else "number",
+        "type": "text" if field.text else "bytes" if field.width > 8 else "number",
     }

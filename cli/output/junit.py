@@ -40,10 +40,10 @@ def junit(report: Report, fail_on: str) -> str:
     whole = _JunitDocument()
     for capture in report["captures"]:
         path, number = capture["path"], capture["capture"]
-        own = streams.get(number, ())
+        of_capture = streams.get(number, ())
         suite = _suite(
             path, (capture["first_ns"], capture["last_ns"]),
-            _about(capture, {stream["system"] for stream in own}) | {"fail-on": fail_on},
+            _about(capture, {stream["system"] for stream in of_capture}) | {"fail-on": fail_on},
         )  # fmt: skip
         for problem in problems.pop(path, []):
             _error(suite, path, problem)
@@ -85,7 +85,7 @@ def junit_of_check(lines: Iterable[BudgetLine], report: Report, budget: str) -> 
     for line in lines:
         by_path.setdefault(line.path, []).append(line)
     whole = _JunitDocument()
-    for path, own in by_path.items():
+    for path, of_path in by_path.items():
         capture = captures[path]
         systems = {
             stream["system"]
@@ -94,7 +94,7 @@ def junit_of_check(lines: Iterable[BudgetLine], report: Report, budget: str) -> 
         }
         span = capture["first_ns"], capture["last_ns"]
         suite = _suite(path, span, _about(capture, systems) | {"budget": budget})
-        for line in own:
+        for line in of_path:
             name = f"{line.about} {line.figure}".strip()
             case = ET.SubElement(
                 suite, "testcase", {"classname": _classname(path), "name": safe(name)}
@@ -118,16 +118,16 @@ class _JunitDocument:
         self._totals = dict.fromkeys(("tests", "failures", "errors"), 0)
 
     def add(self, suite: ET.Element) -> None:
-        own = {
+        attributes = {
             "tests": len(suite.findall("testcase")),
             "failures": len(suite.findall("testcase/failure")),
             "errors": len(suite.findall("testcase/error")),
             "skipped": len(suite.findall("testcase/skipped")),
         }
-        for name, number in own.items():
+        for name, number in attributes.items():
             suite.set(name, str(number))
         for name in self._totals:
-            self._totals[name] += own[name]
+            self._totals[name] += attributes[name]
         ET.indent(suite, level=1)
         self._suites.append(ET.tostring(suite, encoding="unicode"))
 

@@ -71,30 +71,30 @@ class Listing:
         known = frozenset(self.names)
         rows = [[short_names(safe(cell), self.names) for cell in row] for row in self.rows]
         headers = [
-            _folded(column.header, max((cell_len(row[place]) for row in rows), default=0))
-            for place, column in enumerate(self.columns)
+            _folded(column.header, max((cell_len(row[index]) for row in rows), default=0))
+            for index, column in enumerate(self.columns)
         ]
         widths = [
-            max([*map(len, header.splitlines()), *(cell_len(row[place]) for row in rows)])
-            for place, header in enumerate(headers)
+            max([*map(len, header.splitlines()), *(cell_len(row[index]) for row in rows)])
+            for index, header in enumerate(headers)
         ]
         places, left_out = self._shown(widths, options.max_width)
         self._shrink(widths, places, options.max_width)
         table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="underline")
-        for place in places:
+        for index in places:
             table.add_column(
-                Text(headers[place]),
-                justify=self.columns[place].align,
+                Text(headers[index]),
+                justify=self.columns[index].align,
                 no_wrap=True,
                 vertical="bottom",
-                width=widths[place],
+                width=widths[index],
             )
         for row in rows:
             table.add_row(*map(Text, _as_high([self._cut(row[p], p, widths[p]) for p in places])))
         yield Text(self.title, style="bold")
         yield table
         if left_out:
-            names = ", ".join(self.columns[place].header for place in left_out)
+            names = ", ".join(self.columns[index].header for index in left_out)
             yield Text(f"(not in this width: {names})", style="dim")
         if self.more:
             yield Text(f"... and {self.more:,} more; --limit 0 shows all", style="dim")
@@ -106,39 +106,39 @@ class Listing:
         """Columns that are shown, and those left out, both in their order; a long text counts as
         far as it will not be cut."""
         needed = [
-            min(wide, LONG_TEXT) if self.columns[place].may_be_cut else wide
-            for place, wide in enumerate(widths)
+            min(wide, LONG_TEXT) if self.columns[index].may_be_cut else wide
+            for index, wide in enumerate(widths)
         ]
-        kept = list(range(len(self.columns)))
+        shown = list(range(len(self.columns)))
         left_out: list[int] = []
-        for place in sorted(kept, key=lambda place: (self.columns[place].worth, -place)):
-            if _total(needed, kept) <= width or self.columns[place].worth >= ALWAYS:
+        for index in sorted(shown, key=lambda index: (self.columns[index].worth, -index)):
+            if _total(needed, shown) <= width or self.columns[index].worth >= ALWAYS:
                 break
-            kept.remove(place)
-            left_out.append(place)
-        for place in reversed(left_out[:]):  # a wide one may have gone for what now has room
-            if _total(needed, [*kept, place]) <= width:
-                kept.append(place)
-                left_out.remove(place)
-        return sorted(kept), sorted(left_out)
+            shown.remove(index)
+            left_out.append(index)
+        for index in reversed(left_out[:]):  # a wide one may have gone for what now has room
+            if _total(needed, [*shown, index]) <= width:
+                shown.append(index)
+                left_out.remove(index)
+        return sorted(shown), sorted(left_out)
 
     def _shrink(self, widths: list[int], places: Sequence[int], width: int) -> None:
         """Cut the widest texts until the table fits, as far as that is possible."""
-        texts = [place for place in places if self.columns[place].may_be_cut]
+        texts = [index for index in places if self.columns[index].may_be_cut]
         while texts and (over := _total(widths, places) - width) > 0:
-            widest = max(texts, key=lambda place: widths[place])
+            widest = max(texts, key=lambda index: widths[index])
             if widths[widest] <= LEAST_TEXT:
                 return
             second = max((widths[p] for p in texts if p != widest), default=LEAST_TEXT)
             least = max(LEAST_TEXT, widths[widest] - over)
             widths[widest] = max(least, min(second, widths[widest] - 1))
 
-    def _cut(self, text: str, place: int, width: int) -> str:
+    def _cut(self, text: str, index: int, width: int) -> str:
         if cell_len(text) <= width:
             return text
-        if self.columns[place].folds:
+        if self.columns[index].folds:
             return "\n".join(textwrap.wrap(text, width))
-        if self.columns[place].keeps_end:
+        if self.columns[index].keeps_end:
             return "…" + text[len(text) - width + 1 :]
         return text[: width - 1] + "…"
 
@@ -148,10 +148,10 @@ def listing(
 ) -> Listing:
     """A table of ``limit`` rows, 0 for all, each cell beside its column; false: a column that
     these rows do not need."""
-    kept = [field for field in fields if not isinstance(field, bool)]
+    chosen = [field for field in fields if not isinstance(field, bool)]
     shown = rows[:limit] if limit > 0 else rows
-    cells = [[cell(row) for _, cell in kept] for row in shown]
-    return Listing(title, [column for column, _ in kept], cells, len(rows) - len(shown))
+    cells = [[cell(row) for _, cell in chosen] for row in shown]
+    return Listing(title, [column for column, _ in chosen], cells, len(rows) - len(shown))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def sharing(renderable: RenderableType, names: dict[str, str]) -> RenderableType
 
 
 def _total(widths: Sequence[int], places: Sequence[int]) -> int:
-    return sum(widths[place] for place in places) + GAP * (len(places) - 1)
+    return sum(widths[index] for index in places) + GAP * (len(places) - 1)
 
 
 def _folded(header: str, width: int) -> str:

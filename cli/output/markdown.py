@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from seqaudit.cli.output.budget import BudgetLine
-from seqaudit.cli.output.outcomes import SEVERITIES
+from seqaudit.cli.output.outcomes import gravest_first
 from seqaudit.cli.output.text import finding_text, frame_at, safe
 from seqaudit.cli.output.verdict import verdict
 from seqaudit.replay.contract.report_rows import Report, StreamRow
@@ -28,7 +28,7 @@ def markdown(report: Report, limit: int) -> Iterator[str]:
     for line in verdict(report):
         yield f"**{plain(line)}**\n\n"
     paths = {capture["capture"]: capture["path"] for capture in report["captures"]}
-    findings = sorted(report["findings"], key=lambda f: SEVERITIES.index(f["severity"]))
+    findings = gravest_first(report["findings"])
     if findings:
         rows = (
             (

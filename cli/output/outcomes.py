@@ -1,7 +1,7 @@
 """What machine formats ask of a report: what counts as failing, and which captures say nothing."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from seqaudit.decoders.network.account import is_of_no_system
@@ -24,6 +24,11 @@ def failing(fail_on: str) -> tuple[str, ...]:
     return () if fail_on == NEVER else SEVERITIES[: SEVERITIES.index(fail_on) + 1]
 
 
+def gravest_first(findings: Iterable[FindingRow]) -> list[FindingRow]:
+    """Findings by severity; within one in the report's order."""
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding["severity"]))
+
+
 def unjudged(report: Report) -> Iterator[tuple[str, str]]:
     """(path, one sentence) of every capture that could not be judged."""
     failures = Counter(f["capture"] for f in report["findings"] if f["rule"] == FAILED)
@@ -31,7 +36,7 @@ def unjudged(report: Report) -> Iterator[tuple[str, str]]:
         yield entry["path"], entry["problem"]
     for entry in report["unjudged"]:
         yield entry["path"], entry["problem"]
-    told = {entry.get("capture") for entry in report["unjudged"]}
+    named = {entry.get("capture") for entry in report["unjudged"]}
     spoken = {tuple(c["files"]) for c in report["captures"] if c["frames_by"]["decoded"]}
     for capture in report["captures"]:
         path = capture["path"]
@@ -42,7 +47,7 @@ def unjudged(report: Report) -> Iterator[tuple[str, str]]:
                 f"{path}: a fault of seqaudit kept it from judging {failed} of its parts, all"
                 f" else was judged; please report what {FAILED} says",
             )
-        if capture["capture"] in told:
+        if capture["capture"] in named:
             continue
         if capture["frames"] == 0:
             yield path, f"{path}: has no frames; nothing to judge"
@@ -69,9 +74,9 @@ def _nearly(capture: CaptureRow) -> str:
             reasons[f"like {name}, but no number follows another"] = count
     if not reasons:
         return ""
-    told = [f"{count} {reason}" for reason, count in reasons.most_common(NEAREST)]
-    more = len(reasons) - len(told)
-    return f" (nearest: {'; '.join(told)}{f'; and {more} more' if more else ''})"
+    named = [f"{count} {reason}" for reason, count in reasons.most_common(NEAREST)]
+    more = len(reasons) - len(named)
+    return f" (nearest: {'; '.join(named)}{f'; and {more} more' if more else ''})"
 
 
 def findings_by_capture(report: Report) -> dict[int, list[FindingRow]]:
@@ -91,8 +96,8 @@ class RuleCoverage:
         self._judged = frozenset(entry["capture"] for entry in rule["judged"])
         self._why: dict[int, dict[str, None]] = {}
         for entry in rule["not_judged"]:
-            own = self._why.setdefault(entry["capture"], {})
-            own[entry["why"] or "no reason known"] = None
+            reasons = self._why.setdefault(entry["capture"], {})
+            reasons[entry["why"] or "no reason known"] = None
 
     def judged_in(self, capture: int) -> bool:
         """Whether it was, in some part of the capture at least."""

@@ -21,14 +21,13 @@ from rich.text import Text
 
 from seqaudit.cli.output.cells import capture_name
 from seqaudit.cli.output.listing import Listing
-from seqaudit.cli.output.outcomes import SEVERITIES, unjudged
+from seqaudit.cli.output.outcomes import SEVERITIES, gravest_first, unjudged
 from seqaudit.cli.output.page_data import block
 from seqaudit.cli.output.points import EventsOfStreams, Point
 from seqaudit.cli.output.several import gravest_captures_first, with_parts
 from seqaudit.cli.output.several import names as names_of
 from seqaudit.cli.output.short_names import explained, shortened
 from seqaudit.cli.output.table import render_rules, render_tables
-from seqaudit.cli.output.tables.findings import gravest_first
 from seqaudit.cli.output.text import filter_of, frame_at, safe
 from seqaudit.cli.output.times import TimeStyle, time_formatter
 from seqaudit.cli.output.verdict import verdict
@@ -122,8 +121,8 @@ def _is_not_of_gaps(renderable: object) -> bool:
 
 
 def _head(report: Report) -> Iterator[str]:
-    own = f"style-src {_hash(_style())}; script-src {' '.join(map(_hash, _scripts()))}"
-    policy = f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
+    allowed = f"style-src {_hash(_style())}; script-src {' '.join(map(_hash, _scripts()))}"
+    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
     yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -135,9 +134,9 @@ def _head(report: Report) -> Iterator[str]:
 def _summary(
     report: Report, style: TimeStyle, left_out: str | None, names: Mapping[str, str]
 ) -> Iterator[str]:
-    told, *more = verdict(report)
+    headline, *more = verdict(report)
     yield f'<header><p class="dim">seqaudit {VERSION}: {_text(_captures(report))}</p>\n'
-    yield f"<h1>{_text(told)}</h1>\n"
+    yield f"<h1>{_text(headline)}</h1>\n"
     yield from (f"<p><strong>{_text(line)}</strong></p>\n" for line in more)
     yield f'<p class="dim">{_text(_when(report, style))}</p>\n'
     if left_out is not None:
@@ -180,8 +179,8 @@ def _totals(report: Report) -> Iterator[str]:
     yield '<ul class="totals">'
     for count, name, kind in counts:
         shown = f' class="{kind}"' if kind and count else ""
-        told = "unknown" if count is None else f"{count:,}"
-        yield f"<li><b{shown}>{told}</b><span>{name}</span></li>"
+        number = "unknown" if count is None else f"{count:,}"
+        yield f"<li><b{shown}>{number}</b><span>{name}</span></li>"
     yield "</ul>\n"
 
 
@@ -217,9 +216,9 @@ def _finding(
         at = time_formatter(style, capture["first_ns"])(finding["at_ns"])
         where += f", frame {_text(frame_at(finding))} at {_text(at)}"
     if finding["stream"] is not None:
-        place = links.stream(finding)
-        told = f"stream {_text(finding['stream'])}"
-        where += ", " + (told if place is None else f'<a href="#streams-{place}">{told}</a>')
+        anchor = links.stream(finding)
+        label = f"stream {_text(finding['stream'])}"
+        where += ", " + (label if anchor is None else f'<a href="#streams-{anchor}">{label}</a>')
     yield f'<article class="{severity}" id="finding-{number}">'
     yield f'<h3><span class="badge {severity}">{severity}</span>'
     yield f'<a href="#rule-{rule}">{rule} {_text(finding["name"])}</a>'
@@ -232,9 +231,9 @@ def _finding(
         yield f'<ol class="evidence">{"".join(rows)}</ol>'
     gaps = links.gaps(finding)
     if gaps:
-        told = ", ".join(f'<a href="#gap-{gap}">gap {gap}</a>' for gap in gaps[:_LINKS])
+        label = ", ".join(f'<a href="#gap-{gap}">gap {gap}</a>' for gap in gaps[:_LINKS])
         more = max(len(gaps) - _LINKS, 0)
-        yield f"<p>{told}{f' and {more:,} more' if more else ''}</p>"
+        yield f"<p>{label}{f' and {more:,} more' if more else ''}</p>"
     yield f'<p><span class="dim">filter:</span> <code>{_text(filter_of(finding))}</code></p>'
     yield "</article>\n"
 
@@ -255,15 +254,15 @@ class _PageLinks:
 
     def __init__(self, report: Report, gaps: Iterable[GapRow]) -> None:
         self._streams = {
-            (stream["capture"], stream["id"]): place
-            for place, stream in enumerate(report["streams"])
+            (stream["capture"], stream["id"]): index
+            for index, stream in enumerate(report["streams"])
         }
         self._gaps: dict[tuple[int, str], list[tuple[int, int, int]]] = {}
         for gap in gaps:
-            own = self._gaps.setdefault((gap["capture"], gap["stream"]), [])
-            own += [(last, first, gap["number"]) for first, last in gap["seqnos"]]
-        for own in self._gaps.values():
-            own.sort()
+            ranges = self._gaps.setdefault((gap["capture"], gap["stream"]), [])
+            ranges += [(last, first, gap["number"]) for first, last in gap["seqnos"]]
+        for ranges in self._gaps.values():
+            ranges.sort()
 
     def stream(self, finding: FindingRow) -> int | None:
         """The place of a finding's stream among the streams."""
@@ -271,13 +270,13 @@ class _PageLinks:
 
     def gaps(self, finding: FindingRow) -> list[int]:
         """The gaps that a finding's seqnos are of."""
-        own = self._gaps.get((finding["capture"], finding["stream"] or ""), [])
+        ranges = self._gaps.get((finding["capture"], finding["stream"] or ""), [])
         found: dict[int, None] = {}
         for first, last in finding["seqnos"]:
-            place = bisect_left(own, (first, -1, -1))
-            while place < len(own) and own[place][1] <= last:
-                found[own[place][2]] = None
-                place += 1
+            index = bisect_left(ranges, (first, -1, -1))
+            while index < len(ranges) and ranges[index][1] <= last:
+                found[ranges[index][2]] = None
+                index += 1
         return list(found)
 
     def of(self, findings: Iterable[FindingRow]) -> dict[int, list[int]]:
@@ -285,9 +284,9 @@ class _PageLinks:
         about: dict[int, list[int]] = {}
         for number, finding in enumerate(findings, 1):
             for gap in self.gaps(finding):
-                own = about.setdefault(gap, [])
-                if len(own) < _LINKS:
-                    own.append(number)
+                numbers = about.setdefault(gap, [])
+                if len(numbers) < _LINKS:
+                    numbers.append(number)
         return about
 
 

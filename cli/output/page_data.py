@@ -64,16 +64,16 @@ def block(
     yield '{"captures":'
     yield _json([_capture(capture) for capture in report["captures"]])
     yield ',"tables":['
-    for place, table in enumerate(tables):
-        yield ("," if place else "") + "\n" + _json(_table(table))
+    for index, table in enumerate(tables):
+        yield ("," if index else "") + "\n" + _json(_table(table))
     yield '],"streams":['
     places: dict[Key, int] = {}
-    for place, stream in enumerate(report["streams"]):
-        places[stream["capture"], stream["id"]] = place
-        yield ("," if place else "") + "\n" + _json(_stream(stream, starts[stream["capture"]]))
+    for index, stream in enumerate(report["streams"]):
+        places[stream["capture"], stream["id"]] = index
+        yield ("," if index else "") + "\n" + _json(_stream(stream, starts[stream["capture"]]))
     yield '],"gaps":['
     paths = {capture["capture"]: capture["path"] for capture in report["captures"]}
-    for place, gap in enumerate(gaps):
+    for index, gap in enumerate(gaps):
         start = starts[gap["capture"]]
         row = _gap(gap, start, texts, paths[gap["capture"]])
         row["stream"] = places.get((gap["capture"], gap["stream"]))
@@ -82,7 +82,7 @@ def block(
         first = gap["seqnos"][0][0]
         marks = [[p.at_ns - start, p.seqno - first, p.mark] for p in seen or ()]
         row["points"] = marks or None
-        yield ("," if place else "") + "\n" + _json(row)
+        yield ("," if index else "") + "\n" + _json(row)
     yield '],"windows":'
     yield _json(list(_windows(report, starts)))
     yield ',"names":'

@@ -61,8 +61,8 @@ class Timeline:
         label = 0 if above else widest
         columns = max(width - label - 2, 10)
         for (stream, _), text in zip(self._streams, labels, strict=True):
-            own = self._gaps.get((stream["capture"], stream["id"]), [])
-            line = _line(stream, own, begin, end, columns)
+            gaps = self._gaps.get((stream["capture"], stream["id"]), [])
+            line = _line(stream, gaps, begin, end, columns)
             if above:
                 yield Text(text)
             yield Text(f"{set_cell_size('' if above else text, label)}  {line}", no_wrap=True)
@@ -89,14 +89,14 @@ def _line(stream: StreamRow, gaps: Iterable[GapRow], begin: int, end: int, colum
     def column(at_ns: int) -> int:
         return min(max((at_ns - begin) * columns // max(end - begin, 1), 0), columns - 1)
 
-    def draw(place: int, mark: str) -> None:
-        if cells[place] == " " or _TIMELINE.index(mark) > _TIMELINE.index(cells[place]):
-            cells[place] = mark
+    def draw(cell: int, mark: str) -> None:
+        if cells[cell] == " " or _TIMELINE.index(mark) > _TIMELINE.index(cells[cell]):
+            cells[cell] = mark
 
     first_ns, last_ns = stream.get("first_ns"), stream.get("last_ns")
     if first_ns is not None and last_ns is not None:
-        for place in range(column(first_ns), column(last_ns) + 1):
-            draw(place, "-")
+        for cell in range(column(first_ns), column(last_ns) + 1):
+            draw(cell, "-")
     for gap in gaps:
         shown_ns = gap["revealed_at_ns"]
         if shown_ns is None:
@@ -107,8 +107,8 @@ def _line(stream: StreamRow, gaps: Iterable[GapRow], begin: int, end: int, colum
             draw(start, "x")
             continue
         stop = column(max(came_ns, shown_ns))
-        for place in range(start, stop):
-            draw(place, "=")
+        for cell in range(start, stop):
+            draw(cell, "=")
         draw(stop, "o")
         draw(start, "!")
     return "".join(cells).rstrip()
@@ -155,12 +155,12 @@ class SequencePlot:
         cells = [[" "] * columns for _ in range(rows)]
         for point in self._points:
             row = (point.seqno - low) * rows // (high - low + 1)
-            place = min((point.at_ns - first) * columns // max(last - first, 1), columns - 1)
-            here = cells[row][place]
-            if {here, point.mark} == {"?", "o"} and place:  # asked for and answered at once
-                cells[row][place - 1], cells[row][place] = "?", "o"
+            cell = min((point.at_ns - first) * columns // max(last - first, 1), columns - 1)
+            here = cells[row][cell]
+            if {here, point.mark} == {"?", "o"} and cell:  # asked for and answered at once
+                cells[row][cell - 1], cells[row][cell] = "?", "o"
             elif here == " " or _SEQUENCE.index(point.mark) > _SEQUENCE.index(here):
-                cells[row][place] = point.mark
+                cells[row][cell] = point.mark
         for row in reversed(range(rows)):
             number = low + -(-row * (high - low + 1) // rows)
             line = f"{self._name(number):>{label}} |{''.join(cells[row]).rstrip()}"

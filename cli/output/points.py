@@ -68,9 +68,9 @@ class EventsOfStreams:
         by_stream: dict[tuple[int, str], list[GapRow]] = {}
         for gap in gaps:
             by_stream.setdefault((gap["capture"], gap["stream"]), []).append(gap)
-        for (capture, stream), own in by_stream.items():
+        for (capture, stream), of_stream in by_stream.items():
             events = self._of_stream(capture, stream)
-            for gap in own:
+            for gap in of_stream:
                 yield gap, list(_of_events(gap, events))
 
     def _of_stream(self, capture: int, stream: str) -> "pa.Table":
@@ -116,8 +116,8 @@ def _joined(events: "pa.Table") -> "pa.Table":
     ends = np.concatenate([starts[1:], [len(events)]]) - 1 if len(events) else firsts
     begun, ended = events.take(starts), events.take(ends)
     for name in ("last_at_ns", "stop_seqno"):
-        place = begun.schema.get_field_index(name)
-        begun = begun.set_column(place, begun.schema.field(name), ended[name])
+        index = begun.schema.get_field_index(name)
+        begun = begun.set_column(index, begun.schema.field(name), ended[name])
     return begun.drop_columns(["stream"]).sort_by(
         [(name, "ascending") for name in order if name != "stream"]
     )

@@ -25,10 +25,10 @@ def explained(rule: Rule) -> Iterator[tuple[str, str]]:
 def _names(rule: Rule, parameter: str) -> bool:
     """Whether a rule's texts name a parameter: in full, or as its own system has it, whose name
     begins as the rule's code does: xmit_interval in a rule MC is mcast.xmit_interval_ms."""
-    system, _, own = parameter.partition(".")
+    system, _, key = parameter.partition(".")
     name = re.escape(parameter)
     if system[0] == rule.code[0].lower():
-        name += "".join(f"|{word}" for word in (own, own.removesuffix("_ms")) if "_" in word)
+        name += "".join(f"|{word}" for word in (key, key.removesuffix("_ms")) if "_" in word)
     texts = f"{rule.meaning} {rule.detection} {rule.action}"
     return re.search(rf"\b({name})\b", texts) is not None
 

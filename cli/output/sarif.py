@@ -45,19 +45,19 @@ def sarif(report: Report, rules_url: str | None = None) -> str:
         rules_url: where the page of the rules is published; null: nobody says.
     """
     codes = [rule["rule"] for rule in report["rules"]]
-    places = {code: place for place, code in enumerate(codes)}
+    places = {code: index for index, code in enumerate(codes)}
     captures = {capture["capture"]: capture for capture in report["captures"]}
-    artifacts = {number: place for place, number in enumerate(captures)}
+    artifacts = {number: index for index, number in enumerate(captures)}
     results: list[str] = []
     for finding, print_ in zip(report["findings"], fingerprints(report), strict=True):
         capture = captures[finding["capture"]]
         file = {"uri": uri(capture["files"][0]), "index": artifacts[finding["capture"]]}
         results.append(_item(_result(finding, file, places, print_), 4))
     problems = list(unjudged(report))
-    told: list[dict[str, object]] = [
+    listed: list[dict[str, object]] = [
         {"level": "error", "message": {"text": safe(text)}} for _, text in problems
     ]
-    notes = [_item(note, 6) for note in chain(told, _not_judged(report, places))]
+    notes = [_item(note, 6) for note in chain(listed, _not_judged(report, places))]
     run = {
         "tool": {
             "driver": {

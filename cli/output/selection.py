@@ -1,7 +1,7 @@
 """What of a report is shown, and counts for the exit code. Judgements stay as they are."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import Any, Final, Literal, NamedTuple
@@ -110,6 +110,10 @@ class Selection:
     def fits_nothing(self, report: Report) -> str | None:
         """What of a filter is the name of nothing in this report, in one line; of a report without
         streams nobody knows."""
+        since, until = self.since, self.until
+        alike = since and until and replace(since, value=until.value) == until
+        if since and until and alike and since.value > until.value:
+            return "--since is behind --until: nothing is between them; give the earlier one first"
         rows = report["streams"]
         if not rows:
             return None
@@ -122,8 +126,8 @@ class Selection:
             if not any(_has_member((member,), row, addresses) for row in rows):
                 ends = (row.get(f"{end}_name") for row in rows for end in ("sender", "receiver"))
                 known = dict.fromkeys(sorted({str(name) for name in ends if name}))
-                told = f"; there are {_some(known)}" if known else ""
-                return f"--member {member}: no stream is from or to it{told}"
+                choices = f"; there are {_some(known)}" if known else ""
+                return f"--member {member}: no stream is from or to it{choices}"
         for text in self.streams:
             if not any(_named(text, row) for row in rows):
                 return (
@@ -139,8 +143,8 @@ class Selection:
             for part in ("findings", "streams", "gaps")
             if len(report[part]) > len(chosen[part])
         ]
-        told = ", ".join(parts) if parts else "nothing"
-        line = f"Filtered: {told} left out; all were judged, the totals and rules are of all."
+        summary = ", ".join(parts) if parts else "nothing"
+        line = f"Filtered: {summary} left out; all were judged, the totals and rules are of all."
         if report["streams"] and not chosen["streams"]:
             line += " No stream is left; seqaudit show streams lists them."
         return line
@@ -175,9 +179,9 @@ class Selection:
 
     def _in_time(self, row: Row, starts: Mapping[int, Start]) -> bool:
         first, last = _span(row)
-        own = starts.get(row["capture"], Start(None, ()))
-        return (self.since is None or not _before(last, self.since, own)) and (
-            self.until is None or not _before(first, self.until, own, behind=True)
+        start = starts.get(row["capture"], Start(None, ()))
+        return (self.since is None or not _before(last, self.since, start)) and (
+            self.until is None or not _before(first, self.until, start, behind=True)
         )
 
 
@@ -196,19 +200,19 @@ def _span(row: Row) -> tuple[RowMoment, RowMoment]:
 
 def _before(at: RowMoment, moment: Moment, start: Start, *, behind: bool = False) -> bool:
     """Whether a place is before a moment, or behind it; it is neither where nobody can tell."""
-    own: tuple[int, ...]
+    position: tuple[int, ...]
     limit: tuple[int, ...]
     if moment.kind == "frame":
         if at.frame is None or (moment.file is not None and moment.file not in start.files):
             return False
         file = 0 if moment.file is None else start.files.index(moment.file)
-        own, limit = (at.file, at.frame), (file, moment.value)
+        position, limit = (at.file, at.frame), (file, moment.value)
     else:
         begin = start.first_ns if moment.kind == "after" else 0
         if at.at_ns is None or begin is None:
             return False
-        own, limit = (at.at_ns,), (begin + moment.value,)
-    return own > limit if behind else own < limit
+        position, limit = (at.at_ns,), (begin + moment.value,)
+    return position > limit if behind else position < limit
 
 
 def _some(names: Iterable[str]) -> str:
@@ -241,9 +245,9 @@ def _addresses(report: Report) -> dict[str, set[str]]:
     """Of each member the addresses it was seen at, with and without a port."""
     found: dict[str, set[str]] = {}
     for member in report["members"]:
-        own = found.setdefault(member["member"], set())
+        addresses = found.setdefault(member["member"], set())
         for address in member["addresses"]:
-            own |= {address, str(address).rpartition(":")[0].strip("[]")}
+            addresses |= {address, str(address).rpartition(":")[0].strip("[]")}
     return found
 
 

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final, cast
 
+from seqaudit.cli.output.outcomes import SEVERITIES
 from seqaudit.replay.contract.report_rows import Report
-
-GRAVITY: Final = ("error", "warning", "info")
 
 #: Parts of a report whose rows are about one capture each.
 _OF_CAPTURES: Final = ("captures", "streams", "connections", "gaps")
@@ -24,7 +23,7 @@ def gravest_captures_first(report: Report, limit: int) -> Report:
 
     def rank(row: Mapping[str, object]) -> tuple[int, int]:
         capture = cast(int, row["capture"])
-        return worst.get(capture, len(GRAVITY)), capture
+        return worst.get(capture, len(SEVERITIES)), capture
 
     ranked: dict[str, Sequence[Mapping[str, object]]] = {
         part: sorted(rows_of(report, part), key=rank) for part in _OF_CAPTURES
@@ -43,12 +42,12 @@ def rows_of(report: Report, part: str) -> Sequence[Mapping[str, object]]:
 
 
 def worst_of(report: Report) -> dict[int, int]:
-    """Of each capture with findings the gravest one's place in ``GRAVITY``."""
+    """Of each capture with findings the gravest one's place in ``SEVERITIES``."""
     worst: dict[int, int] = {}
     for finding in report["findings"]:
-        place = GRAVITY.index(finding["severity"])
+        rank = SEVERITIES.index(finding["severity"])
         capture = finding["capture"]
-        worst[capture] = min(place, worst.get(capture, place))
+        worst[capture] = min(rank, worst.get(capture, rank))
     return worst
 
 
@@ -68,12 +67,12 @@ def findings_by_rule(report: Report) -> list[list[str]]:
     counts: dict[tuple[int, str, str], list[int]] = {}
     captures: dict[tuple[int, str, str], set[int]] = {}
     for finding in report["findings"]:
-        key = (GRAVITY.index(finding["severity"]), finding["rule"], finding["name"])
+        key = (SEVERITIES.index(finding["severity"]), finding["rule"], finding["name"])
         counts.setdefault(key, [0])[0] += 1
         captures.setdefault(key, set()).add(finding["capture"])
     order = sorted(counts, key=lambda key: (key[0], -counts[key][0], key[1]))
     return [
-        [key[1], key[2], GRAVITY[key[0]], f"{counts[key][0]:,}", f"{len(captures[key]):,}"]
+        [key[1], key[2], SEVERITIES[key[0]], f"{counts[key][0]:,}", f"{len(captures[key]):,}"]
         for key in order
     ]
 

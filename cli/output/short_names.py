@@ -47,5 +47,5 @@ def _shortened(value: object, names: dict[str, str], whole: frozenset[str]) -> o
 
 def explained(names: Mapping[str, str], known: Iterable[str] = ()) -> list[str]:
     """A line for each short identity that nothing has explained yet."""
-    told = frozenset(known)
-    return [f"{short} is {whole}" for short, whole in names.items() if short not in told]
+    before = frozenset(known)
+    return [f"{short} is {whole}" for short, whole in names.items() if short not in before]

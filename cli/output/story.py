@@ -94,7 +94,7 @@ def story_lines(gap: GapRow, path: str) -> list[str]:
     if story["where_evidence"]:
         frames = ", ".join(f"{step_frame(e)} ({e['shows']})" for e in story["where_evidence"])
         lines.append(f"Frames that show it: {frames}.")
-    unknown = [f"{what}: {why}" for what, why in sorted(story["unknown"].items())]
+    unknown = [f"{figure}: {why}" for figure, why in sorted(story["unknown"].items())]
     if unknown:
         lines.append(f"Not known: {'; '.join(unknown)}.")
     return lines
@@ -112,5 +112,5 @@ def step_frame(step: Mapping[str, object]) -> str:
     """The frame of a step or of an evidence, and of which file where there are several."""
     if step.get("file") is not None:
         return frame_at(step)
-    place = step.get("frame_file")
-    return f"{step['frame']}" + (f" of file {place + 1}" if isinstance(place, int) else "")
+    number = step.get("frame_file")
+    return f"{step['frame']}" + (f" of file {number + 1}" if isinstance(number, int) else "")

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.text import Text
 
 from seqaudit.cli.output.cells import (
@@ -21,8 +20,8 @@ from seqaudit.cli.output.cells import (
     without_day,
 )
 from seqaudit.cli.output.listing import Column, Field, listing
+from seqaudit.cli.output.outcomes import SEVERITIES
 from seqaudit.cli.output.several import (
-    GRAVITY,
     captures_by_worst,
     gravest_captures_first,
     numbers,
@@ -126,11 +125,11 @@ def numbered(report: Report, part: str) -> Report:
         return report
     numbers_of: Mapping[int, int] = {}
     if part == "findings":
-        ranks = [GRAVITY.index(finding["severity"]) for finding in report["findings"]]
+        ranks = [SEVERITIES.index(finding["severity"]) for finding in report["findings"]]
         order = sorted(range(len(ranks)), key=ranks.__getitem__)
-        numbers_of = {place: number for number, place in enumerate(order, 1)}
+        numbers_of = {index: number for number, index in enumerate(order, 1)}
     rows = enumerate(rows_of(report, part))
-    listed = [{**row, "number": numbers_of.get(place, place + 1)} for place, row in rows]
+    listed = [{**row, "number": numbers_of.get(index, index + 1)} for index, row in rows]
     return with_parts(report, {part: listed})
 
 
@@ -141,20 +140,20 @@ def _untold(report: Report) -> list[RenderableType]:
         figures: dict[str, list[str]] = {}
         for figure, why in (stream.get("unknown") or {}).items():
             figures.setdefault(str(why), []).append(figure.removesuffix("_ns").replace("_", " "))
-        for why, own in figures.items():
-            own.sort(key=lambda figure: figure not in STREAM_COUNTS)
-            told = ", ".join(own[:_FIGURES]) + (", and more" if len(own) > _FIGURES else "")
-            reasons.setdefault((why, told), []).append(stream["capture"])
+        for why, named in figures.items():
+            named.sort(key=lambda figure: figure not in STREAM_COUNTS)
+            listed = ", ".join(named[:_FIGURES]) + (", and more" if len(named) > _FIGURES else "")
+            reasons.setdefault((why, listed), []).append(stream["capture"])
     if not reasons:
         return []
     several = len(report["captures"]) > 1
     lines = [
-        f"{told} of {plural(len(seen), 'stream')}"
+        f"{listed} of {plural(len(seen), 'stream')}"
         + (f" (capture {numbers(seen)})" if several else "")
         + f": {safe(why)}"
-        for (why, told), seen in sorted(reasons.items())
+        for (why, listed), seen in sorted(reasons.items())
     ]
-    return [Text("Cannot be told", style="bold"), *(_indented(line, 0) for line in lines), Text("")]
+    return [Text("Cannot be told", style="bold"), *map(Text, lines), Text("")]
 
 
 def _not_shown(report: Report) -> str:
@@ -331,14 +330,14 @@ def render_both_ends(report: Report, limit: int) -> RenderableType:
 def _passed(path: Sequence[PassageRow]) -> list[str]:
     """Messages that were sent, and of messages, ACKs and requests those that were lost; of zenoh
     frames, which are acknowledged by nobody, and queries."""
-    told = {row["kind"]: row for row in path}
-    messages = "frames" if "frames" in told else "messages"
+    by_kind = {row["kind"]: row for row in path}
+    messages = "frames" if "frames" in by_kind else "messages"
     requests = "queries" if messages == "frames" else "requests"
     lost = [
-        count(told[kind]["lost_on_path"]) if kind in told else "-"
+        count(by_kind[kind]["lost_on_path"]) if kind in by_kind else "-"
         for kind in (messages, "acks", requests)
     ]
-    return [count(told[messages]["sent"]) if messages in told else "-", *lost]
+    return [count(by_kind[messages]["sent"]) if messages in by_kind else "-", *lost]
 
 
 def _between(bounds: Sequence[int | None] | None) -> str:
@@ -354,10 +353,6 @@ def _states(states: Sequence[StateRow]) -> str:
     if len(texts) > STATES_SHOWN:
         texts = [texts[0], "...", *texts[-(STATES_SHOWN - 2) :]]
     return " > ".join(texts) or "-"
-
-
-def _indented(text: str, spaces: int) -> RenderableType:
-    return Padding(Text(text), (0, 0, 0, spaces))
 
 
 def render_rules(report: Report) -> RenderableType:
@@ -378,9 +373,9 @@ def render_rules(report: Report) -> RenderableType:
         for why, seen in captures.items():
             reasons.setdefault((*why, tuple(sorted(seen))), []).append(rule["rule"])
     for (text, partly, where), unjudged in sorted(reasons.items()):
-        what = "not judged of some streams" if partly else "not judged"
-        told = "" if len(report["captures"]) == 1 else f" (capture {numbers(where)})"
-        parts.append(Text(f"{what}, {safe(text)}{told}: {_codes(unjudged, order)}"))
+        title = "not judged of some streams" if partly else "not judged"
+        of_captures = "" if len(report["captures"]) == 1 else f" (capture {numbers(where)})"
+        parts.append(Text(f"{title}, {safe(text)}{of_captures}: {_codes(unjudged, order)}"))
     idle = [rule["rule"] for rule in rules if not rule["judged"] and not rule["not_judged"]]
     if idle:
         parts.append(Text(f"nothing to judge by: {_codes(idle, order)}"))
@@ -447,10 +442,10 @@ def _recovery(stream: StreamRow) -> str:
 
 
 def _jitter(stream: StreamRow) -> str:
-    own = stream.get("jitter_ns")
-    if own is None or own["max"] is None:
+    jitter = stream.get("jitter_ns")
+    if jitter is None or jitter["max"] is None:
         return "-"
-    return f"{duration(own['mean'])}/{duration(own['max'])}"
+    return f"{duration(jitter['mean'])}/{duration(jitter['max'])}"
 
 
 def _group(stream: StreamRow) -> str:

@@ -4,8 +4,8 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import IO, TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import IO, TYPE_CHECKING, Any, Final, ParamSpec
 
 import click
 
@@ -14,6 +14,8 @@ from seqaudit.decoders.contract.errors import SeqauditError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+
+P = ParamSpec("P")
 
 #: Width of everything that does not go to a terminal: tables are as wide as their content.
 UNBOUND: Final = 100_000
@@ -93,6 +95,22 @@ def render(renderables: "list[RenderableType]") -> None:
     emit("\n".join(lines))
 
 
+def show(
+    shape: str,
+    rows: Mapping[str, object],
+    tables: "Callable[P, list[RenderableType]]",
+    *of: P.args,
+    **named: P.kwargs,
+) -> None:
+    """Print rows of a report as JSON, or what makes tables of them."""
+    if shape == "json":
+        from seqaudit.pipeline.report.json_text import to_json
+
+        emit(to_json(rows))
+    else:
+        render(tables(*of, **named))
+
+
 def console(file: IO[str]) -> "Console":
     """A console that guesses nothing where nobody looks."""
     from rich.console import Console
@@ -165,13 +183,13 @@ class ShownProgress:
             return f"{steps}/{self._total}" if self._total else ""
         from rich.filesize import decimal as amount
 
-        told = f"{amount(steps)}/{amount(self._total) if self._total else '?'}"
+        shown = f"{amount(steps)}/{amount(self._total) if self._total else '?'}"
         passed = time.monotonic() - self._began
         if not steps or passed < 0.5:
-            return told
+            return shown
         rate = steps / passed
         left = f", {(self._total - steps) / rate:.0f} s left" if self._total > steps else ""
-        return f"{told}, {amount(int(rate))}/s{left}"
+        return f"{shown}, {amount(int(rate))}/s{left}"
 
     def note(self, text: str) -> None:
         """One line for the reader."""

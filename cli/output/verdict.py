@@ -43,11 +43,13 @@ def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
     """What was lost, a clause a unit; of two lines that carry the same, what both lost counts."""
     by_unit: dict[str, list[int]] = {}
     slowest: dict[str, int] = {}
+    untold = set()
     for stream in streams:
         lost, times = stream.get("lost"), stream.get("recovery_ns")
-        if lost is None:
-            continue
         unit = UNITS.get(stream["system"], "message")
+        if lost is None:
+            untold.add(unit)
+            continue
         counts = by_unit.setdefault(unit, [0, 0])
         counts[0] += lost
         counts[1] += stream.get("unrecovered") or 0
@@ -61,8 +63,12 @@ def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
     early: Counter[str] = Counter()
     for row in [*streams, *pairs]:
         early[UNITS.get(row.get("system", "feed"), "message")] += row.get("open_at_end") or 0
-    told = [_loss(unit, lost, gone, slowest.get(unit)) for unit, (lost, gone) in by_unit.items()]
-    return told + [
+    parts = [
+        _loss(unit, lost, gone, slowest.get(unit))
+        + ("" if lost or unit not in untold else " where that can be told")
+        for unit, (lost, gone) in by_unit.items()
+    ]
+    return parts + [
         f"{plural(count, unit)} missing at the end, too early to call lost"
         for unit, count in early.items()
         if count
@@ -87,10 +93,10 @@ def _findings(report: Report) -> str:
     counts = dict.fromkeys(SEVERITIES, 0)
     for finding in report["findings"]:
         counts[finding["severity"]] += 1
-    told = [
+    parts = [
         plural(counts[severity], severity) for severity in ("error", "warning") if counts[severity]
     ]
-    return ", ".join(told) or "no errors or warnings"
+    return ", ".join(parts) or "no errors or warnings"
 
 
 def plural(count: int, word: str) -> str:

@@ -29,14 +29,14 @@ def fullest_first(rows: Iterable[WindowRow]) -> list[WindowRow]:
 
 def window_title(row: WindowRow, stream: StreamRow | None) -> str:
     """``Unacknowledged messages of B to A``."""
-    what = row["what"][0].upper() + row["what"][1:]
+    title = row["what"][0].upper() + row["what"][1:]
     member = row["member_name"] or row["member"]
     receiver = None if stream is None else stream.get("receiver_name")
     if row["what"].startswith("packets"):  # the window is the receiver's
         sender = None if stream is None else stream.get("sender_name")
-        return f"{what}, of {sender or row['stream']} at {member}"
+        return f"{title}, of {sender or row['stream']} at {member}"
     to = f" to {receiver}" if receiver and receiver != member else ""
-    return f"{what} of {member or 'an unknown member'}{to}"
+    return f"{title} of {member or 'an unknown member'}{to}"
 
 
 class WindowPlot:
@@ -51,8 +51,8 @@ class WindowPlot:
         names: dict[str, str] = {}
         limit, most = self._row["limit"], self._row["most"]
         top = most if limit is None or limit > 8 * most else max(limit, most)
-        told = "" if limit is None else f"; room for {limit:,}"
-        title = short_names(safe(f"{self._title}: up to {most:,}{told}"), names)
+        capacity = "" if limit is None else f"; room for {limit:,}"
+        title = short_names(safe(f"{self._title}: up to {most:,}{capacity}"), names)
         label = len(f"{top:,}")
         columns = max(picture_width(options) - label - 2, 10)
         highs = self._highs(columns)
@@ -73,8 +73,8 @@ class WindowPlot:
         span = max(self._end - self._begin, 1)
         highs = [0] * columns
         points = self._row["points"]
-        for place, (at_ns, value) in enumerate(points):
-            until_ns = points[place + 1][0] if place + 1 < len(points) else self._end
+        for index, (at_ns, value) in enumerate(points):
+            until_ns = points[index + 1][0] if index + 1 < len(points) else self._end
             first, last = (
                 min(max((moment - self._begin) * columns // span, 0), columns - 1)
                 for moment in (at_ns, until_ns)

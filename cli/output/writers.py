@@ -50,7 +50,8 @@ def outputs_of(
         known: the formats beside tables that a file's name may mean.
 
     Raises:
-        click.UsageError: more than one would be printed, or a file's format is not known.
+        click.UsageError: more than one would be printed, a file's format is not known, or it is
+            given twice.
     """
     if not formats:
         formats = [_format_of(file, (TABLE, *known)) for file in files] or [TABLE]
@@ -58,6 +59,8 @@ def outputs_of(
         raise click.UsageError(
             f"-o {safe(files[len(formats)])}: has no --format; give one for each -o, in their order"
         )
+    if again := next((file for n, file in enumerate(files) if file in files[:n]), None):
+        raise click.UsageError(f"-o {safe(again)}: is given twice; name a file for each format")
     to_screen = formats[len(files) :]
     if len(to_screen) > 1:
         raise click.UsageError(
@@ -65,7 +68,7 @@ def outputs_of(
             "all but one, in the order of --format"
         )
     return [
-        (name, files[place] if place < len(files) else None) for place, name in enumerate(formats)
+        (name, files[index] if index < len(files) else None) for index, name in enumerate(formats)
     ]
 
 
@@ -112,12 +115,12 @@ def _plain_tables(tables: "Callable[[], list[RenderableType]]") -> Iterator[str]
 
 def _without_last_line_end(chunks: Iterable[str]) -> Iterator[str]:
     """``emit_all`` ends with one of its own."""
-    held = ""
+    pending = ""
     for chunk in chunks:
-        if held:
-            yield held
-        held = chunk
-    yield held.removesuffix("\n")
+        if pending:
+            yield pending
+        pending = chunk
+    yield pending.removesuffix("\n")
 
 
 def write_file(name: str, chunks: Iterable[str]) -> None:

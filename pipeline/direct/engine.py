@@ -157,7 +157,6 @@ def replay(
 
 
 def ordered(rows: pa.Table, unit: str) -> pa.Table:
-    """Rows by unit, then ``ORDER``."""
     return taken(rows, places_in_order(rows, unit))
 
 

@@ -89,7 +89,7 @@ def frames_of_splits(accounts: Iterable[Account]) -> dict[int, int]:
     """Frames of each split; several accounts of one piece add up (fragments have their own)."""
     frames: dict[int, int] = {}
     for account in accounts:
-        own = int(account.get("numbered") or account.get("frames", 0))
+        own = int(account["numbered" if "numbered" in account else "frames"])
         frames[account["piece"]] = frames.get(account["piece"], 0) + own
     return frames
 
@@ -162,7 +162,7 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
     Skipped stretches are ``{"file", "from", "to", "why"}``; ``first_ns`` and ``last_ns`` are null
     without frames.
     """
-    ordered = sorted(accounts, key=lambda account: (account["piece"], -account.get("frames", 0)))
+    ordered = sorted(accounts, key=lambda account: (account["piece"], "landing" not in account))
     merged: Account = dict.fromkeys(_SUMS, 0)
     merged |= {name: {} for name in (*_COUNTERS, *COUNTED_BY_NAME)}
     merged["frames_by"] = dict.fromkeys(FRAMES_BY, 0)

@@ -97,7 +97,6 @@ def _judged(capture: int, account: MergedAccount) -> list[PlacedFinding]:
 def capture_row(
     number: int, account: Account, files: Sequence[File], vantage: Vantage, called: Names
 ) -> CaptureRow:
-    """A capture as the report has it."""
     member = called.member_at(number, vantage.address)
     capture = {key: value for key, value in account.items() if key not in _NOT_SHOWN}
     formats = sorted({file.container for file in files})

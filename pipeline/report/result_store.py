@@ -63,7 +63,6 @@ class HeldResults:
             self._kinds[rows.column("kind")[0].as_py()].append(rows)
 
     def systems(self, kind: str) -> set[str]:
-        """The systems of the rows of a kind."""
         found: set[str] = set()
         for rows in self._kinds.get(kind, ()):
             found.update(encoded(rows.column("system")).dictionary.to_pylist())
@@ -108,7 +107,6 @@ def stored(batches: Iterable[pa.RecordBatch]) -> HeldResults:
 
 
 def _by_kind(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The rows of each kind."""
     kinds = batch.column("kind")
     for kind in encoded(kinds).dictionary.to_pylist():
         yield filtered(batch, equal(kinds, kind))

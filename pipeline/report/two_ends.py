@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from statistics import quantiles
 from typing import Final
 
 from seqaudit.decoders.network.prints import Seen
@@ -50,6 +49,8 @@ def compare(one: Sequence[Seen], other: Sequence[Seen], x: str) -> ComparedCaptu
     shared = len(there) + len(back)
     if min(len(there), len(back)) < LEAST_SHARED:
         return ComparedCaptures(0, shared, 0)
+    from statistics import quantiles
+
     low_there, _, high_there = quantiles(there, n=4)
     low_back, _, high_back = quantiles(back, n=4)
     apart = (sorted(there)[len(there) // 2] - sorted(back)[len(back) // 2]) // 2

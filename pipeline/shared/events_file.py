@@ -99,7 +99,7 @@ def read(path: str) -> Decoded:
 
 
 def _chosen(kept: Row) -> Chosen:
-    return Chosen(tuple(kept["networks"]), kept["others"], kept["together"])
+    return Chosen(**kept | {"networks": tuple(kept["networks"])})
 
 
 @contextlib.contextmanager

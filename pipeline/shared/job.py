@@ -152,7 +152,6 @@ def _of_parts(stage: Stage, parts: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 
 
 def table_of(rows: "DataFrame", schema: pa.Schema) -> pa.Table:
-    """All rows, here."""
     batches = [pa.RecordBatch.from_arrays(b.columns, schema=schema) for b in collected(rows)]
     return pa.Table.from_batches(batches, schema)
 

@@ -48,7 +48,6 @@ def large_batches(
 
 
 def places_in_order(rows: pa.Table, unit: str) -> pa.Array:
-    """The places of rows by unit, then ``ORDER``."""
     names = (unit, *ORDER)
     return sorted_places(sort_keys(rows, names), names)
 

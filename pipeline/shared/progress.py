@@ -7,29 +7,23 @@ from seqaudit.replay.contract.report_rows import Report
 
 
 class Progress(Protocol):
-    """Told of a run: at most ten times a second."""
+    """Told of a run, at most ten times a second; who inherits these does nothing."""
 
     def begin(self, what: str, total: int, *, bytes_read: bool = False) -> None:
         """A new piece of work of ``total`` steps, or bytes of captures; 0: not known."""
+        return
 
     def done(self, steps: int, also: str = "") -> None:
         """So many steps of it are done; ``also`` says it another way: 3/40 tasks."""
+        return
 
     def note(self, text: str) -> None:
         """One line for the reader, such as a second run because a border did not meet."""
+        return
 
 
-class Silent:
+class Silent(Progress):
     """A progress that nobody watches."""
-
-    def begin(self, what: str, total: int, *, bytes_read: bool = False) -> None:
-        """Nothing."""
-
-    def done(self, steps: int, also: str = "") -> None:
-        """Nothing."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
 
 
 class StoppedError(SeqauditError):

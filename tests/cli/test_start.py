@@ -19,6 +19,7 @@ HEAVY = (
     "pyarrow.compute",
     "pyarrow.parquet",
     "pyspark",
+    "seqaudit.decoders.contract.feed_layout",
     "yaml",
 )
 _PROGRAM = """

@@ -60,6 +60,6 @@ def sentence(lines: Sequence[BudgetLine]) -> str:
         return "No stream and no finding is under this budget: nothing was exceeded."
     counts = {result: sum(line.result is result for line in lines) for result in _ORDER}
     (worst, number), *others = [(result, number) for result, number in counts.items() if number]
-    told = f"{number:,} of {plural(len(lines), 'line')} {worst}"
+    share = f"{number:,} of {plural(len(lines), 'line')} {worst}"
     more = [f"{number:,} {result}" for result, number in others]
-    return f"{_HEAD[worst]}: {', '.join([told, *more])}."
+    return f"{_HEAD[worst]}: {', '.join([share, *more])}."

@@ -20,8 +20,8 @@ _HEADER: Final = ("", "what", "figure", "good", "bad", "why")
 def render_diff(changes: Sequence[Change], runs: Sequence[str], limit: int) -> list[RenderableType]:
     """The verdict, what got worse and counts, then all changes a part each."""
     parts: list[RenderableType] = [Text(safe(sentence(changes, runs)), style="bold"), Text("")]
-    for title, own in _sections(changes):
-        shown = own[:limit] if limit else own
+    for title, rows in _sections(changes):
+        shown = rows[:limit] if limit else rows
         columns = [
             Column("", worth=9),
             Column("what", worth=9),
@@ -30,20 +30,20 @@ def render_diff(changes: Sequence[Change], runs: Sequence[str], limit: int) -> l
             Column("bad", "right", 9),
             Column("why", worth=3, folds=True),
         ]
-        parts.append(Listing(title, columns, [_cells(c) for c in shown], len(own) - len(shown)))
+        parts.append(Listing(title, columns, [_cells(c) for c in shown], len(rows) - len(shown)))
     return parts
 
 
 def diff_as_markdown(changes: Sequence[Change], runs: Sequence[str], limit: int) -> Iterator[str]:
     """The same for a pull request."""
     yield f"**{plain(sentence(changes, runs))}**\n"
-    for title, own in _sections(changes):
-        shown = own[:limit] if limit else own
+    for title, rows in _sections(changes):
+        shown = rows[:limit] if limit else rows
         yield f"\n{title}\n\n| {' | '.join(_HEADER)} |\n|{'---|' * len(_HEADER)}\n"
         for change in shown:
             yield f"| {' | '.join(plain(cell) for cell in _cells(change))} |\n"
-        if len(own) > len(shown):
-            yield f"\n… and {len(own) - len(shown):,} more\n"
+        if len(rows) > len(shown):
+            yield f"\n… and {len(rows) - len(shown):,} more\n"
 
 
 def sentence(changes: Sequence[Change], runs: Sequence[str]) -> str:
@@ -58,8 +58,8 @@ def sentence(changes: Sequence[Change], runs: Sequence[str]) -> str:
         for grade in Grade
         if (number := sum(change.grade is grade for change in changes))
     ]
-    what = worse if is_worse(changes) else "nothing that matters is worse"
-    return f"{from_to}: {what}; {plural(len(changes), 'difference')} in all ({', '.join(grades)})."
+    says = worse if is_worse(changes) else "nothing that matters is worse"
+    return f"{from_to}: {says}; {plural(len(changes), 'difference')} in all ({', '.join(grades)})."
 
 
 def _sections(changes: Sequence[Change]) -> Iterator[tuple[str, list[Change]]]:
@@ -67,9 +67,9 @@ def _sections(changes: Sequence[Change]) -> Iterator[tuple[str, list[Change]]]:
     if matter:
         yield "What matters", matter
     for part, title in _PARTS.items():
-        own = [change for change in changes if change.part == part]
-        if own:
-            yield title, own
+        of_part = [change for change in changes if change.part == part]
+        if of_part:
+            yield title, of_part
 
 
 def _cells(change: Change) -> list[str]:

@@ -1,6 +1,6 @@
 """Findings as people read them: the gravest first, each with what shows it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -9,11 +9,12 @@ from rich.text import Text
 
 from seqaudit.cli.output.cells import capture_name, frames_of, limited, sentence
 from seqaudit.cli.output.listing import Column, Lines, Listing
-from seqaudit.cli.output.several import GRAVITY, findings_by_rule, numbers
+from seqaudit.cli.output.outcomes import gravest_first
+from seqaudit.cli.output.several import findings_by_rule, numbers
 from seqaudit.cli.output.text import filter_of, frame_at, safe
 from seqaudit.cli.output.times import TimeStyle, time_formatter
 from seqaudit.cli.output.verdict import plural
-from seqaudit.replay.contract.report_rows import EvidenceRow, FindingRow, Report
+from seqaudit.replay.contract.report_rows import EvidenceRow, Report
 
 _SEVERITY_STYLE: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _NUMERIC: Final = "right"
@@ -69,8 +70,3 @@ def _shown(evidence: Sequence[EvidenceRow]) -> Iterator[str]:
         frames = [entry["frame"] for entry in alike if entry["frame"] is not None]
         where = f" of {file}" if file is not None else ""
         yield f"frame{'s' if len(frames) > 1 else ''} {numbers(frames)}{where}: {shows}"
-
-
-def gravest_first(findings: Iterable[FindingRow]) -> list[FindingRow]:
-    """Findings by severity; within one in the report's order."""
-    return sorted(findings, key=lambda finding: GRAVITY.index(finding["severity"]))

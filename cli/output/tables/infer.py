@@ -100,8 +100,8 @@ def _evidence(feed: InferredFeed, number: int, limit: int) -> list[RenderableTyp
     if layout.kind is not None:
         lines.append(f"Its data is told by {describe(layout.kind)}.")
     for other in layout.heartbeats:
-        what = f"state the {other.says} number" if other.says else "have no number"
-        lines.append(f"{other.datagrams} datagrams of kind {other.value} {what}.")
+        says = f"state the {other.says} number" if other.says else "have no number"
+        lines.append(f"{other.datagrams} datagrams of kind {other.value} {says}.")
     others = feed.findings[0].answer.layouts[1:4]
     for other_layout in others:
         e = other_layout.evidence

@@ -139,10 +139,10 @@ def _facts(capture: CaptureRow) -> list[tuple[str, str]]:
     if sure := _counts(capture["sureness"]):
         facts.append(("frames recognised as", sure))
     for feed, counts in sorted(capture["feeds"].items()):
-        told = f"{counts['taken']:,} taken, {counts['refused']:,} refused by what is in them"
+        counted = f"{counts['taken']:,} taken, {counts['refused']:,} refused by what is in them"
         if counts.get("out_of_step"):
-            told += f", {counts['out_of_step']:,} refused as no number follows another"
-        facts.append((f"datagrams of feed {feed}", told))
+            counted += f", {counts['out_of_step']:,} refused as no number follows another"
+        facts.append((f"datagrams of feed {feed}", counted))
     if capture["clusters"]:
         facts.append(("clusters", ", ".join(capture["clusters"])))
     if capture["versions"]:

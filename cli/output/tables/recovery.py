@@ -11,11 +11,11 @@ from seqaudit.cli.output.times import TimeStyle, duration, time_formatter
 from seqaudit.replay.contract.report_rows import QueryRow, Report
 
 
-def render_recovery(report: Report, style: TimeStyle, limit: int) -> RenderableType:
+def render_recovery(report: Report, style: TimeStyle, limit: int) -> list[RenderableType]:
     """Every query in the order of the capture."""
     queries = sorted(report["queries"], key=lambda query: (query["capture"], query["frame"]))
     if not queries:
-        return Text(f"no recovery query in {report['totals']['frames']:,} frames")
+        return [Text(f"no recovery query in {report['totals']['frames']:,} frames")]
     stamps = {n: time_formatter(style, c["first_ns"]) for n, c in enumerate(report["captures"])}
     fields: Sequence[Field[QueryRow] | bool] = [
         len(stamps) > 1 and (Column("capture", "right", 6), lambda query: str(query["capture"])),
@@ -31,4 +31,4 @@ def render_recovery(report: Report, style: TimeStyle, limit: int) -> RenderableT
         (Column("took", "right", 6), lambda query: duration(query["duration_ns"])),
         (Column("outcome", worth=9), lambda query: query["outcome"]),
     ]
-    return listing("Recovery", queries, limit, fields)
+    return [listing("Recovery", queries, limit, fields)]

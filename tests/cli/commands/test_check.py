@@ -54,6 +54,15 @@ def test_a_limit_is_the_largest_value_that_is_fine(
     assert {line["figure"] for line in report["lines"]} == set(limits)
 
 
+def test_limits_of_a_name_that_no_stream_has_are_too_little_to_judge(tmp_path: Path) -> None:
+    renamed = {"streams": [{"match": {"member": "Z"}, "lost": 0}], "fail_on": "never"}
+    told = check(tmp_path, renamed, LOSSY)
+    assert told.exit_code == 2
+    assert "member: Z" in told.stdout and "no stream fits" in told.stdout
+    other = {"streams": [{"match": {"system": "raims"}, "lost": 0}, {"match": ONLY_B, "lost": 66}]}
+    assert check(tmp_path, other | {"fail_on": "never"}, LOSSY).exit_code == 0
+
+
 def test_what_cannot_be_told_is_too_little_to_judge_and_never_kept(tmp_path: Path) -> None:
     told = check(tmp_path, {"lost": 1000, "fail_on": "never"}, LOSSY)
     assert told.exit_code == 2

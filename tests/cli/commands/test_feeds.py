@@ -1,5 +1,6 @@
 """``seqaudit feeds``, ``--feed`` and ``--lines`` as a shell sees them."""
 
+from itertools import permutations
 from pathlib import Path
 
 import click
@@ -118,6 +119,7 @@ def test_two_feeds_that_are_recognised_may_both_be_anywhere() -> None:
         (["rtp,x=0"], [], "'x=0' is no server= or hz="),
         (["rtp", "rtp"], [], "rtp is given twice; give both a place"),
         (["moldudp64@:5", "rtp@:1-10"], [], "moldudp64 and rtp both have :1-10"),
+        (["sv-4000", "sv-4800"], [], "both have all of Ethernet type 0x88ba; name one of them"),
         ([], [LINES], "nobody says what they carry; add --feed"),
         (["rtp"], ["A=1.1.1.1:1"], "is 'A=1.1.1.1:1', not A=ADDRESS:PORT,B=ADDRESS:PORT"),
         (["rtp"], [LINES, LINES], "one of them is a line already"),
@@ -132,6 +134,44 @@ def test_a_wrong_option_is_one_line_that_says_what_to_try(
     assert problem in caught.value.message
     assert "\n" not in caught.value.message
     assert ";" in caught.value.message or "?" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("like", "said", "beside", "where"),
+    [
+        ("esp", "", "esp", "any"),
+        ("ptp", "match: [{source: 10.0.0.1}]", "esp-udp", ":4500 > any"),
+        ("rtp", 'lines: [{A: "239.1.0.1:5004", B: "239.1.0.2:5004"}]', "st2110@:5004", ":5004"),
+    ],
+)
+def test_feeds_that_would_take_the_same_are_refused(
+    like: str, said: str, beside: str, where: str, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(f"feed: own\nlike: {like}\n{said}\n", encoding="utf-8")
+    with pytest.raises(click.UsageError, match=f"both have {where}; give them places apart"):
+        feeds_of([str(own), beside], [])
+
+
+def test_any_two_shipped_feeds_go_together() -> None:
+    """But for two rates of one type; what nothing tells from others is given a place."""
+    given = [name if _stands_alone(name) else f"{name}@:{15_000 + number}"
+             for number, name in enumerate(shipped())]  # fmt: skip
+    refused = []
+    for pair in permutations(given, 2):
+        try:
+            feeds_of(pair, [])
+        except click.UsageError:
+            refused.append(pair)
+    assert sorted(refused) == [("sv-4000", "sv-4800"), ("sv-4800", "sv-4000")]
+
+
+def _stands_alone(name: str) -> bool:
+    try:
+        feeds_of([name], [])
+    except click.UsageError:
+        return False
+    return True
 
 
 def test_feeds_of_one_name_from_two_files(tmp_path: Path) -> None:

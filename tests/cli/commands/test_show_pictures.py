@@ -132,3 +132,14 @@ def test_on_spark_a_gap_of_a_recognised_feed_is_drawn_as_in_this_process(
         for engine in (DIRECT, ("--engine", "spark", "--master", str(spark_place.master)))
     )
     assert spark == own and "+" in own
+
+
+@pytest.mark.parametrize(
+    "part", ["windows", "advisories", "convergence", "loss", "sequence", "timeline", "gaps"]
+)
+def test_a_capture_that_cannot_be_judged_is_named_by_every_part(part: str, tmp_path: Path) -> None:
+    torn = tmp_path / "torn.pcap"
+    torn.write_text("no capture")
+    shown = run(part, str(torn), str(FIXTURES / "raims" / "rv-dataloss-1" / "B.pcap"))
+    assert shown.exit_code == 2
+    assert f"error: {torn}: is a text file" in shown.stderr

@@ -66,3 +66,31 @@ def test_a_file_name_that_is_no_text_is_audited_and_shown_escaped(tmp_path: Path
         if "json" in words:
             (capture,) = json.loads(text)["captures"]
             assert os.fsencode(capture["path"]) == name
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["audit", ""], "a capture has no name (''); is a variable of the shell not set?"),
+        (["info", str(LOSSY), ""], "a capture has no name ('')"),
+        (["audit", "-o", "a.json", "-o", "a.json", str(LOSSY)], "-o a.json: is given twice"),
+        (["audit", "--since", "5", "--until", "3", str(LOSSY)], "--since is behind --until"),
+        (["show", "gaps", "--since", "+2", "--until", "+1", str(LOSSY)], "--since is behind"),
+    ],
+)
+def test_what_nobody_means_is_one_line_and_no_empty_success(
+    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = CliRunner().invoke(main, [*words, "--engine", "direct"])
+    assert (told.exit_code, told.stdout, told.stderr.count("\n")) == (2, "", 1)
+    assert said in told.stderr
+
+
+def test_a_file_of_events_has_no_datagrams_to_infer_from(tmp_path: Path) -> None:
+    events = str(tmp_path / "events.parquet")
+    direct = ["--engine", "direct"]
+    assert CliRunner().invoke(main, ["decode", "-o", events, str(LOSSY), *direct]).exit_code == 0
+    told = CliRunner().invoke(main, ["infer", events, *direct])
+    assert told.exit_code == 2
+    assert told.stderr == f"error: {events}: holds events, no datagrams; name the capture\n"

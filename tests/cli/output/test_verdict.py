@@ -67,6 +67,15 @@ def test_errors_and_warnings_are_counted_and_infos_are_not() -> None:
     ]
 
 
+def test_no_message_is_lost_only_where_that_can_be_told() -> None:
+    untold = {"system": "unicast3", "lost": None, "unknown": {"lost": "not visible here"}}
+    assert verdict(report(stream(0), untold))[0] == (
+        "1 capture, 2 streams: no message lost where that can be told; no errors or warnings."
+    )
+    other = {**untold, "system": "pgm"}
+    assert "no message lost; no errors" in verdict(report(stream(0), other))[0]
+
+
 def test_what_cannot_be_told_is_a_line_of_its_own() -> None:
     assert verdict(report(stream(None)))[1:] == [
         "What was lost cannot be told in 1 stream; seqaudit show streams says why."
