@@ -74,7 +74,6 @@ class Durations:
             self._values.pop(place, None)
 
     def add_many(self, durations_ns: "npt.NDArray[numpy.int64]") -> None:
-        """Count an array of durations."""
         import numpy
 
         values, counts = numpy.unique(durations_ns, return_counts=True)

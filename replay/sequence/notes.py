@@ -42,7 +42,6 @@ class Times:
         self.marks: list[Mark] = []
 
     def add(self, mark: Mark) -> None:
-        """It happened."""
         self.count += 1
         if len(self.marks) < MAX_KEPT_MARKS:
             self.marks.append(mark)

@@ -56,18 +56,15 @@ class RangeSet:
         return f"RangeSet({list(self)})"
 
     def __or__(self, other: Iterable[Range]) -> "RangeSet":
-        """What is in either."""
         both = RangeSet.of_sorted(self._firsts, self._stops)
         for first, stop in other:
             both.add(first, stop)
         return both
 
     def __and__(self, other: Iterable[Range]) -> "RangeSet":
-        """What is in both."""
         return RangeSet(part for first, stop in other for part in self.within(first, stop))
 
     def __sub__(self, other: Iterable[Range]) -> "RangeSet":
-        """What is in this one only."""
         left = RangeSet.of_sorted(self._firsts, self._stops)
         for first, stop in other:
             left.remove(first, stop)

@@ -65,12 +65,17 @@ def audit(
 def of_files(spoiled: Spoiled, words: Iterable[str], folder: Path) -> Audited:
     """The files in a new folder below ``folder``, audited with these options."""
     with tempfile.TemporaryDirectory(dir=folder) as name:
-        paths = []
-        for file, capture in spoiled.files:
-            path = Path(name) / file
-            path.write_bytes(capture.written())
-            paths.append(str(path))
-        return command([*words, *paths])
+        return command([*words, *written(spoiled, Path(name))])
+
+
+def written(spoiled: Spoiled, folder: Path) -> list[str]:
+    """The paths of its files, in the order in which they are given."""
+    paths = [folder / file for file, _ in spoiled.files]
+    for path, (_, capture) in zip(paths, spoiled.files, strict=True):
+        path.write_bytes(capture.written())
+    if spoiled.torn:
+        path.write_bytes(path.read_bytes()[: -spoiled.torn])
+    return list(map(str, paths))
 
 
 def command(arguments: Iterable[str]) -> Audited:

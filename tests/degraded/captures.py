@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
+from tests.agreement.wire import read_file
+
 SECOND_NS: Final = 1_000_000_000
 
 _MICROSECONDS: Final = 0xA1B2C3D4
@@ -123,7 +125,7 @@ NOTHING: Final = Capture(
 
 def read(path: Path) -> Capture:
     """All records of a capture; what is torn at the end is left out."""
-    data = path.read_bytes()
+    data = read_file(path)
     for order in "<>":
         magic = struct.unpack_from(f"{order}I", data)[0]
         if magic in (_MICROSECONDS, _NANOSECONDS):

@@ -49,6 +49,8 @@ STATED: Final[Mapping[str, tuple[str, ...]]] = {
     "snap": _OF_PEERS,
     "one-way": _OF_PEERS,
     "one-way-pair": _OF_PEERS,
+    "forwarded": _SEEN_TWICE,
+    "coarse": ("RA007",),  # a numbering began anew, whatever this member had forgotten by its clock
     "several": _BEGUN_LATER + _OF_PEERS,
 }
 
@@ -161,6 +163,11 @@ def _numbers(ranges: Sequence[Sequence[Any]], mask: int | None) -> Iterable[int]
         low, high = (int(x, 16) if isinstance(x, str) else int(x) for x in (first, last))
         for seqno in range(low, high + 1) if high - low < MOST_NUMBERS else (low, high):
             yield seqno & mask if mask else seqno
+
+
+def stated(ways: Iterable[str]) -> set[str]:
+    """Rules that say no more than what these ways make of a capture."""
+    return {rule for way in ways for rule in STATED.get(way, ())}
 
 
 def proven(found: Iterable[Finding]) -> list[Finding]:

@@ -2,7 +2,9 @@
 
 ``python -m tests.degraded.feed_world --seeds 1-10`` draws worlds of declared feeds (any layout,
 resets, repairs of a server, wraps, sessions, lines A and B) and the captures of the shipped ones,
-spoils them as ``tests.degraded`` does, and holds each proven finding against what was sent.
+spoils them as ``tests.degraded`` does, and holds each proven finding against what was sent. Of
+worlds in which the bytes of a frame tell what it holds (``carried_worlds``) the figures are held
+against the frames that are left, where a way only takes frames away.
 """
 
 import random
@@ -20,6 +22,7 @@ from tests.degraded.captures import Capture, read
 from tests.degraded.ways import Subject, Way, asked, text_of
 from tests.pipeline import test_feed_kinds as kinds
 from tests.pipeline import test_shipped_feeds as shipped_feeds
+from tests.pipeline.carried_worlds import CARRIED, Carried, differences, draw_carried
 from tests.pipeline.feed_worlds import SHAPES, draw_rates, draw_world, pcap_bytes
 from tests.pipeline.test_feed_lines import FEED as NARROW
 from tests.pipeline.test_feed_lines import narrow_world
@@ -34,6 +37,7 @@ class Sent:
         lines: as --lines has it; empty: there are none.
         resets: by stream how often it began anew as it said; null: nobody counted.
         twice: whether the network made copies.
+        carried: the world whose figures are compared; null: its figures are not.
     """
 
     name: str
@@ -42,6 +46,7 @@ class Sent:
     lines: str = ""
     resets: dict[str, int] | None = None
     twice: bool = False
+    carried: Carried | None = None
 
     def refuted(self, found: claims.Finding) -> str | None:
         """Why a proven finding is not so; null: it is."""
@@ -58,6 +63,13 @@ _NEVER: Final = {
     "FD012": "an end is the last",
     "FD027": "counts are as many as there are",
 }
+
+
+#: Ways that only take frames away, or tell nothing of them that matters.
+_TAKEN_AWAY: Final = (
+    "whole", "no-at", "head", "tail", "middle", "single", "burst", "drop-0.1", "drop-1", "drop-5",
+    "drop-30", "offset", "hole", "small", "sampled", "drop-1-no-at",
+)  # fmt: skip
 
 
 def _read(folder: Path, content: bytes) -> Capture:
@@ -113,6 +125,15 @@ def shipped_one(name: str, folder: Path) -> Sent:
     return Sent(name, _read(folder, path.read_bytes()), f"{name}{place}", resets=resets)
 
 
+def carried(seed: int, folder: Path, shape: str) -> Sent:
+    """A feed of another carrier, or with several units in a datagram."""
+    world = draw_carried(seed, shape, size=150)
+    feed = folder / f"carried-{seed}-{shape}.yaml"
+    feed.write_text(world.feed, encoding="utf-8")
+    capture = _read(folder, pcap_bytes(world.frames))
+    return Sent(f"carried {seed} {shape}", capture, str(feed), resets={}, twice=True, carried=world)
+
+
 def every(seeds: Sequence[int], folder: Path) -> Iterator[Sent]:
     """Worlds of some seeds, and every shipped feed."""
     for seed in seeds:
@@ -121,6 +142,8 @@ def every(seeds: Sequence[int], folder: Path) -> Iterator[Sent]:
         yield narrow_lines(seed, folder)
         yield sessions(seed, folder)
         yield two_lines(seed, folder)
+        for shape in CARRIED:
+            yield carried(seed, folder, shape)
     for name in shipped_feeds.CASES:
         yield shipped_one(name, folder)
 
@@ -150,7 +173,11 @@ def spoiled(sent: Sent, ways: Sequence[Way], sample: int, folder: Path) -> Judge
             if done.crash is not None:
                 judged.wrong.append((way.name, text_of(choice), done.crash))
                 continue
-            stated = claims.STATED.get(way.name, ())
+            if sent.carried is not None and way.name in _TAKEN_AWAY and "streams" in done.report:
+                left = [(record.at_ns, record.data) for record in made.files[0][1].records]
+                for what in differences(sent.carried, left, done.report):
+                    judged.wrong.append((way.name, text_of(choice), what))
+            stated = claims.stated((way.name, *made.ways))
             for found in claims.proven(claims.findings(done.report)):
                 if not found.rule.startswith("FD"):
                     continue

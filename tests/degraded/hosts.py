@@ -14,7 +14,7 @@ _LINKS: Final = {ETHERNET: (12, 14), 113: (14, 16), 276: (0, 20)}
 _IPV4: Final = 0x0800
 _IPV6: Final = 0x86DD
 _FRAGMENT: Final = 44
-_TCP: Final = 6
+TCP: Final = 6
 _UDP: Final = 17
 
 
@@ -37,13 +37,21 @@ def ends(capture: Capture, record: Record) -> tuple[str, str] | None:
     return str(ipaddress.ip_address(source)), str(ipaddress.ip_address(destination))
 
 
-def behind_ip(capture: Capture, record: Record) -> int:
-    """Where what the IP header carries begins; the end of the frame for what is no IP."""
+def network(capture: Capture, record: Record) -> int:
+    """Where the IP header begins; the end of the frame for what is no IP."""
     place = _LINKS.get(capture.link(record))
     if place is None or ends(capture, record) is None:
         return len(record.data)
-    first = record.data[place[1]]
-    return place[1] + (40 if first >> 4 == 6 else 4 * (first & 15))
+    return place[1]
+
+
+def behind_ip(capture: Capture, record: Record) -> int:
+    """Where what the IP header carries begins; the end of the frame for what is no IP."""
+    place = network(capture, record)
+    if place == len(record.data):
+        return place
+    first = record.data[place]
+    return place + (40 if first >> 4 == 6 else 4 * (first & 15))
 
 
 def transport(capture: Capture, record: Record) -> tuple[int, tuple[int, ...]] | None:
@@ -58,7 +66,7 @@ def transport(capture: Capture, record: Record) -> tuple[int, tuple[int, ...]] |
     if first >> 4 == 6 and protocol == _FRAGMENT and len(record.data) > at:
         protocol, at = record.data[at], at + 8
     ports = record.data[at : at + 4]
-    if protocol not in (_TCP, _UDP) or len(ports) < 4 or continues(capture, record):
+    if protocol not in (TCP, _UDP) or len(ports) < 4 or continues(capture, record):
         return protocol, ()
     return protocol, struct.unpack(">HH", ports)
 
@@ -104,13 +112,17 @@ def forwarded(capture: Capture, record: Record) -> Record:
         return replace(record, data=bytes(data))
     header = data[first : first + 4 * (data[first] & 15)]
     header[8] = max(0, header[8] - 1)
-    header[10:12] = bytes(2)
-    total = sum(struct.unpack(f">{len(header) // 2}H", header))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    header[10:12] = struct.pack(">H", total ^ 0xFFFF)
+    header[10:12] = checksum(header)
     data[first : first + len(header)] = header
     return replace(record, data=bytes(data))
+
+
+def checksum(header: bytes | bytearray) -> bytes:
+    """That of an IPv4 header, whatever stands in its place."""
+    total = sum(struct.unpack(f">{len(header) // 2}H", header[:10] + bytes(2) + header[12:]))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return struct.pack(">H", total ^ 0xFFFF)
 
 
 def _outer(protocol: int, header: bytes, size: int) -> bytes:

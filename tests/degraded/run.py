@@ -23,6 +23,9 @@ Kind = Literal["refuted", "new", "contradiction", "figure", "crash"]
 #: Keys of a report whose values are frames of note.
 _FRAMES: Final = re.compile(r"(^|_)frame$")
 
+#: Ways that show more than one of the recording's captures.
+_SEVERAL: Final = frozenset(("merged", "together", "skewed", "mirror", "one-host"))
+
 #: Where spoiled files are written: memory, if there is such a place.
 _MEMORY: Final = Path("/dev/shm")
 
@@ -138,10 +141,11 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             picked = way.picked(subject, choice.sample, choice.seed)
         for one in picked:
             spoiled = way.spoil(subject, one)
-            whole = wholes.of(way, file)
+            ways = spoiled.ways or (way.name,)
+            whole = wholes.of(ways, file)
             audited = audit(spoiled)
-            places = _places(recording, file, way, spoiled)
-            found = judge(recording, file, places, whole, audited, way.name, text_of(one))
+            places = _places(recording, file, ways, spoiled)
+            found = judge(recording, file, places, whole, audited, way.name, text_of(one), ways)
             found += [
                 Violation("figure", way.name, text_of(one), subject.name, rule, "error", of, why)
                 for rule, of, why in _others(way, one, spoiled, wholes.report(file), audited)
@@ -167,11 +171,13 @@ def _others(
             yield rule, "the report is another", how
 
 
-def _places(recording: Recording, file: str, way: Way, spoiled: Spoiled) -> tuple[str | None, ...]:
+def _places(
+    recording: Recording, file: str, ways: tuple[str, ...], spoiled: Spoiled
+) -> tuple[str | None, ...]:
     """The recording's capture that each capture of the report is of; null for several in one."""
-    if way.name in ("merged", "one-host"):
-        return (None,)
-    if way.name == "mirror":
+    if "merged" in ways or "one-host" in ways:
+        return (None,) * len(spoiled.files)
+    if "mirror" in ways:
         return (file, None)
     names = [name for name, _ in spoiled.files]
     return tuple(name if name in recording.places else file for name in names)
@@ -192,10 +198,10 @@ class _Wholes:
             self._reports[files] = self._audit(Spoiled(captures, "each")).report
         return self._reports[files]
 
-    def of(self, way: Way, file: str) -> claims.Whole:
+    def of(self, ways: tuple[str, ...], file: str) -> claims.Whole:
         """Of the capture; where another one is in it or beside it, of all and all together: two
         vantages merged prove what only a third one proves alone."""
-        several = way.name in ("merged", "together", "skewed", "mirror", "one-host")
+        several = not _SEVERAL.isdisjoint(ways)
         files = tuple(self._recording.places) if several else (file,)
         if files not in self._wholes:
             whole = claims.Whole()
@@ -213,16 +219,19 @@ def judge(
     audited: Audited,
     way: str,
     choice: str,
+    ways: tuple[str, ...] = (),
 ) -> list[Violation]:
     """What of a spoiled capture's report is refuted, new, contradicts itself, or is no report."""
     name = f"{recording.name}/{file}"
 
     def violation(kind: Kind, found: claims.Finding, why: str) -> Violation:
+        why += f" [{', '.join(ways)}]" if len(ways) > 1 else ""
         return Violation(kind, way, choice, name, found.rule, found.severity, found.text, why)
 
     if audited.crash is not None:
         return [Violation("crash", way, choice, name, "", "error", "", audited.crash)]
     found = claims.findings(audited.report)
+    usual = claims.stated((way, *ways))
     violations = []
     for one in found:
         at = file if one.capture is None or one.capture >= len(places) else places[one.capture]
@@ -232,7 +241,7 @@ def judge(
         if why is not None:
             violations.append(violation("refuted", one, why))
             continue
-        stated = one.of_the_capture or one.rule in claims.STATED.get(way, ())
+        stated = one.of_the_capture or one.rule in usual
         news = whole.news(one) if claims.proven([one]) and not stated else None
         if news is not None:
             violations.append(violation("new", one, news))
@@ -275,8 +284,7 @@ def _write(
     plain = re.sub(r"[^\w.+-]+", "_", f"{subject.name} {first.way} {first.choice}")[:150]
     folder = top / plain
     folder.mkdir(parents=True, exist_ok=True)
-    for file, capture in spoiled.files:
-        (folder / file).write_bytes(capture.written())
+    auditing.written(spoiled, folder)
     given = auditing.options(spoiled, recording.places, recording.parameters.get(subject.file, {}))
     files = [name for name, _ in spoiled.files]
     lines = [shlex.join(["seqaudit", "audit", "--engine", "direct", *given, *files])]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.agreement import raims, zenoh
-from tests.agreement.truth import find_scenarios
+from tests.agreement.truth import Scenario, find_scenarios
 from tests.agreement.zenoh_report import ZenohScenario
 from tests.degraded.captures import Capture, read
 from tests.degraded.ways import Subject
@@ -61,9 +61,30 @@ def find(top: Path, match: str) -> Iterator[Recording]:
                 {file: of_raims.address(node) for file, node in nodes.items()},
                 {file: of_raims.parameters(node) for file, node in nodes.items()},
             )
+        elif "processes" in truth:
+            of_processes = Scenario(scenario.folder, _by_process(truth))
+            places = {file.removesuffix(".zst"): at for file, at in truth["captures"].items()}
+            yield Recording(scenario.folder, JGROUPS, of_processes.truth, places)
         elif scenario.why_skipped is None:
             places = {
                 path.name: scenario.address(vantage) or "between"
                 for vantage, path in scenario.captures.items()
             }
             yield Recording(scenario.folder, JGROUPS, truth, places)
+
+
+def _by_process(truth: Mapping[str, Any]) -> dict[str, Any]:
+    """The truth of members that come and go as that of a run whose path nobody watched: each of
+    their processes is a member, at the capture of its host."""
+    members: dict[str, Any] = {}
+    captures: dict[str, Any] = {}
+    files = {at: file.removesuffix(".zst") for file, at in truth["captures"].items()}
+    for process in truth["processes"]:
+        name, number = str(process["member"]), 1
+        while name in members:
+            name, number = f"{process['member']}{number + 1}", number + 1
+        members[name] = {"uuid": process["uuid"], "physical": process["address"]}
+        file = files.get(process["address"].rpartition(":")[0])
+        if file is not None:
+            captures[name] = {"file": file}
+    return {"members": members, "captures": captures}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.degraded.feed_world import (
     Sent,
+    carried,
     invented,
     narrow_lines,
     sessions,
@@ -25,6 +26,7 @@ def test_nothing_false_is_proven_of_a_spoiled_feed(tmp_path: Path) -> None:
     worlds: list[Sent] = [invented(seed, tmp_path) for seed in (2, 6)]
     worlds += [sessions(3, tmp_path), two_lines(1, tmp_path), narrow_lines(4, tmp_path)]
     worlds += [invented(43, tmp_path, "blocks"), invented(49, tmp_path, "flagged")]
+    worlds += [carried(3, tmp_path, shape) for shape in ("ethernet", "length", "vxlan")]
     worlds += [shipped_one(name, tmp_path) for name in ("eurex-eobi", "mpeg-ts", "nyse-pillar")]
     proven: Counter[str] = Counter()
     for sent in worlds:

@@ -34,6 +34,14 @@ def test_a_spoiled_capture_proves_nothing_that_is_not_so(fixtures: Path, name: s
     assert spoiled > 30
 
 
+def test_members_that_come_and_go_are_read_by_their_processes(fixtures: Path) -> None:
+    (recording,) = find(fixtures, "rejoin-nakack4")
+    assert recording.places == {f"{name}.pcap": f"10.80.0.{n}" for n, name in enumerate("ABC", 1)}
+    outcome = spoil_all(recording, "C.pcap", Choice(chosen(["head", "burst"]), sample=2))
+    assert [(one.repro, one.rule, one.why) for one in outcome.violations] == []
+    assert outcome.spoiled == 4 and outcome.proven
+
+
 def test_processes_side_by_side_find_what_one_finds(fixtures: Path) -> None:
     choice = Choice(chosen(["whole", "drop-5"]), sample=1)
     alone = list(run(fixtures, "heartbeat-lost-1", choice))

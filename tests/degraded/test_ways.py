@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.degraded import hosts
+from tests.degraded import auditing, hosts
 from tests.degraded.captures import SECOND_NS, Capture, Pcap, Pcapng, Record, read
 from tests.degraded.ways import WAYS, Spoiled, Subject, Way, text_of
 
@@ -362,7 +362,97 @@ def test_a_mirror_wraps_each_frame_whole(tunnel: str) -> None:
         assert int.from_bytes(record.data[16:18], "big") == len(record.data) - 14
 
 
-def test_several_ways_are_taken_one_after_another() -> None:
-    found = [only(spoiled("several", seed)) for seed in range(20)]
-    assert all(records for records in found)
-    assert len(set(found)) > 15
+def test_several_ways_are_named_and_none_sorts_by_a_clock_that_was_set() -> None:
+    sets_clock = ("step", "drift", "slew", "coarse")
+    sorts = ("merged", "forwarded", "twice", "disorder")
+    seen: set[str] = set()
+    made = [spoiled("several", seed) for seed in range(200)]
+    assert all(one.records for found in made for _, one in found.files)
+    assert len({found.files for found in made}) > 100
+    for taken in (found.ways for found in made):
+        seen.update(taken)
+        clock = [place for place, name in enumerate(taken) if name in sets_clock]
+        assert all(name not in sorts for name in taken[min(clock, default=9) :])
+    assert {*sets_clock, "twice", "torn", "rotated", "head", "snap", "filter"} <= seen
+
+
+def test_one_direction_is_missing_for_a_while() -> None:
+    found = subject()
+    at = Subject(found.name, found.file, "10.0.0.3", found.capture)
+    assert numbers(spoiled("one-way-hole", ("sent", 0), at)) == [
+        n for n in range(1, 41) if n % 5 or n > 13
+    ]
+    assert numbers(spoiled("one-way-hole", ("received", 0), at)) == [1, 5, 10, *range(14, 41)]
+
+
+def test_of_a_host_that_is_unheard_nothing_is_there() -> None:
+    assert way("unheard").choices(subject()) == ["10.0.0.1", "10.0.0.3"]
+    assert numbers(spoiled("unheard", "10.0.0.1")) == list(range(5, 41, 5))
+
+
+def test_only_large_frames_are_left() -> None:
+    assert numbers(spoiled("large", 133)) == list(range(1, 41))
+    assert numbers(spoiled("large", 134)) == []
+
+
+def test_a_clock_that_is_being_set_is_off_by_as_much_to_the_end() -> None:
+    whole = subject().capture.records
+    size = (whole[-1].at_ns - whole[0].at_ns) // 5
+    off = [
+        record.at_ns - before.at_ns
+        for record, before in zip(only(spoiled("slew", (0.3, 1))), whole, strict=True)
+    ]
+    assert off[:8] == [0] * 8
+    assert off[-1] == off[20] == int(size * 0.3)
+    assert sorted(off) == off and len(set(off)) > 5
+
+
+def test_a_torn_file_ends_in_its_last_record(tmp_path: Path) -> None:
+    found = spoiled("torn", 30)
+    (path,) = auditing.written(found, tmp_path)
+    whole = subject().capture.written()
+    assert Path(path).read_bytes() == whole[:-30]
+    assert read(Path(path)).records == subject().capture.records[:-1]
+
+
+def tcp(seqno: int, payload: bytes, flags: int = 0x10, source: int = 1, ack: int = 9) -> bytes:
+    head = struct.pack(">HHIIBBHHH", 7800, 7801, seqno, ack, 0x50, flags, 99, 0, 0)
+    data = bytearray(packet(source, 2, 0)[:34]) + head + payload
+    data[16:18] = struct.pack(">H", len(data) - 14)
+    data[23] = 6
+    return bytes(data)
+
+
+def segments(*found: bytes) -> Subject:
+    records = [Record(BEGAN_NS + n * 1000, data, len(data)) for n, data in enumerate(found)]
+    return Subject("run/x.pcap", "x.pcap", "10.0.0.1", capture(1).of(records))
+
+
+def test_segments_that_follow_each_other_are_one_packet() -> None:
+    found = segments(
+        tcp(2**32 - 3, b"abc"),
+        tcp(0, b"defg", 0x18),
+        tcp(5, b"behind a hole"),
+        tcp(18, b"", 0x11),
+        tcp(18, b"x", source=3),
+    )
+    one, *others = only(spoiled("offloaded", "length told", found))
+    assert one.data[54:] == b"abcdefg" and one.data[47] == 0x18 and one.size == 61
+    assert int.from_bytes(one.data[16:18], "big") == 47
+    assert [record.data for record in others] == [r.data for r in found.capture.records[2:]]
+
+
+def test_a_host_may_leave_the_length_of_large_packets_to_its_card() -> None:
+    found = segments(tcp(1, bytes(1000)), tcp(1001, bytes(1000)), tcp(9000, b"x"))
+    large, small = only(spoiled("offloaded", "length 0", found))
+    assert large.data[16:18] == bytes(2) and len(large.data) == large.size == 2054
+    assert small.data == found.capture.records[2].data
+
+
+def test_only_checksums_of_what_a_host_sends_are_left_to_its_card() -> None:
+    found = segments(tcp(1, b"x"), tcp(1, b"y", source=3))
+    sent, came = only(spoiled("unsummed", "sent", found))
+    assert came == found.capture.records[1]
+    before = found.capture.records[0].data
+    assert sent.data[50:52] != before[50:52]
+    assert sent.data[:50] + sent.data[52:] == before[:50] + before[52:]

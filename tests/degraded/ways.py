@@ -15,13 +15,16 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Any, Final
 
-from tests.degraded import hosts
+from tests.degraded import hosts, offload
 from tests.degraded.captures import SECOND_NS, Capture, Record
 
 MILLISECOND_NS: Final = 1_000_000
 
 #: Of clocks that are coarse; the clock of Windows ticks 64 times a second.
-TICKS_NS: Final = (MILLISECOND_NS, 10 * MILLISECOND_NS, 15_625_000, SECOND_NS)
+TICKS_NS: Final = (
+    *(MILLISECOND_NS, 10 * MILLISECOND_NS, 15_625_000, SECOND_NS),
+    *(10**15, 10**19),  # all times are the same, or 0
+)
 #: How far the clock of another host is off.
 SKEWS_NS: Final = tuple(
     sign * size
@@ -76,6 +79,8 @@ class Spoiled:
     at: str | None
     one_capture: bool = False
     mirrors: frozenset[str] = frozenset()  # files of ``each`` that are given as taken between
+    ways: tuple[str, ...] = ()  # names of those taken one after another, if several were
+    torn: int = 0  # bytes that are missing at the end of the last file
 
 
 @dataclass(frozen=True)
@@ -301,6 +306,11 @@ def _without_large(subject: Subject, size: int) -> Spoiled:
     return _same_place(subject, (r for r in subject.capture.records if r.size <= size))
 
 
+def _without_small(subject: Subject, size: int) -> Spoiled:
+    """Data without what is said of it."""
+    return _same_place(subject, (r for r in subject.capture.records if r.size > size))
+
+
 def _sampled(subject: Subject, choice: tuple[int, int]) -> Spoiled:
     """One frame of so many."""
     every, first = choice
@@ -318,33 +328,79 @@ def _without_copies(subject: Subject, near: int) -> Spoiled:
     return _same_place(subject, kept)
 
 
+def _one_way_hole(subject: Subject, choice: tuple[str, int]) -> Spoiled:
+    """For two seconds, or a third of the capture, an interface shows one direction only."""
+    direction, place = choice
+    records = subject.capture.records
+    first, last = records[0].at_ns, records[-1].at_ns
+    size = min(2 * SECOND_NS, (last - first) // 3)
+    begins = first + (last - first - size) * place // 19
+
+    def kept(record: Record) -> bool:
+        both = hosts.ends(subject.capture, record)
+        sent = both is not None and both[0] == subject.at
+        return not begins < record.at_ns < begins + size or sent != (direction == "sent")
+
+    return _same_place(subject, filter(kept, records))
+
+
+def _one_way_holes(subject: Subject) -> Sequence[tuple[str, int]]:
+    if subject.at == "between":
+        return ()
+    return [(direction, place) for direction in ("sent", "received") for place in range(20)]
+
+
+def _unheard(subject: Subject, host: str) -> Spoiled:
+    """All that one host sent is missing, to whomever."""
+    capture = subject.capture
+    kept = (r for r in capture.records if (hosts.ends(capture, r) or ("",))[0] != host)
+    return _same_place(subject, kept)
+
+
+def _senders(subject: Subject) -> Sequence[str]:
+    found = {hosts.ends(subject.capture, record) for record in subject.capture.records}
+    return sorted({both[0] for both in found if both is not None})
+
+
+def _torn(subject: Subject, count: int) -> Spoiled:
+    """The file ends so many bytes early, in its last record."""
+    return replace(_same_place(subject, subject.capture.records), torn=count)
+
+
+#: Ways that are taken together, in the order in which they are: what sorts records comes before
+#: a clock is set, and what is written to files last.
+_TOGETHER: Final = (
+    *("merged", "one-host", "unheard", "one-way", "one-way-pair", "pair", "filter", "small"),
+    *("large", "head", "tail", "burst", "hole", "one-way-hole", "drop-0.1", "drop-1", "drop-5"),
+    *("sampled", "ports", "offloaded", "unsummed", "bytes-0.1", "bits-1", "forwarded", "twice"),
+    *("deduplicated", "disorder", "swap", "step", "drift", "slew", "coarse", "mirrored", "snap"),
+    *("torn", "rotated"),
+)
+
+
 def _several(subject: Subject, seed: int) -> Spoiled:
     """Two or three ways, one after another, as captures of a bad day have them."""
     rng = _rng(subject, f"several {seed}")
-    ways = [_PLAIN[way] for way in sorted(rng.sample(range(len(_PLAIN)), rng.choice((2, 3))))]
-    spoiled = _same_place(subject, subject.capture.records)
-    for spoil in ways:
+    names = set(rng.sample(_TOGETHER, rng.choice((2, 3))))
+    if names & {"snap", "unsummed", "ports"}:
+        names -= {"bytes-0.1", "bits-1"}  # no checksum tells that they are damaged
+    by_name = {way.name: way for way in WAYS}
+    at: list[str | None] = [subject.at, subject.at, None]
+    spoiled, taken = _same_place(subject, subject.capture.records), []
+    for name in sorted(names, key=_TOGETHER.index):
         ((_, capture),) = spoiled.files
-        if len(capture.records) < 3:
+        if len(capture.records) < 4:
             break
-        spoiled = spoil(replace(subject, capture=capture), rng)
-    return replace(spoiled, at=rng.choice((subject.at, subject.at, None)))
-
-
-#: In their order: nothing sorts records by a clock that was set.
-_PLAIN: Final[tuple[Callable[[Subject, random.Random], Spoiled], ...]] = (
-    lambda s, rng: _head(s, rng.randrange(2, s.frames + 1)),
-    lambda s, rng: _tail(s, rng.randrange(1, s.frames)),
-    lambda s, rng: _burst(s, rng.randrange(1000)),
-    lambda s, rng: _thinned(rng.choice((0.1, 1.0, 5.0)))(s, rng.randrange(1000)),
-    lambda s, rng: _cut(s, rng.choice(SNAP_LENGTHS)),
-    lambda s, rng: _damaged(0.1, bits=False)(s, rng.randrange(1000)),
-    lambda s, rng: _damaged(1.0, bits=True)(s, rng.randrange(1000)),
-    lambda s, rng: _disordered(s, rng.randrange(1000)),
-    lambda s, rng: _stepped(s, (rng.randrange(2, s.frames + 1), rng.choice(STEPS_NS))),
-    lambda s, rng: _coarse(s, rng.choice(TICKS_NS)),
-    lambda s, rng: _pair(s, rng.choice(hosts.pairs(s.capture) or [("", "")])),
-)
+        way, now = by_name[name], replace(subject, capture=capture)
+        choices = way.choices(now)
+        made = way.spoil(now, rng.choice(choices)) if choices else spoiled
+        if choices and all(one.records for _, one in made.files):
+            spoiled = made
+            at.append(spoiled.at)
+            taken.append(name)
+    # What a way says of the vantage holds where it is another than that of the subject.
+    given = next((one for one in at[3:] if one != subject.at), rng.choice(at[:3]))
+    return replace(spoiled, at=given, ways=tuple(taken))
 
 
 # --- what is wrapped ---
@@ -401,10 +457,48 @@ def _stepped(subject: Subject, choice: tuple[int, int]) -> Spoiled:
     return _same_place(subject, [*records[: frame - 1], *later])
 
 
+def _slewed(subject: Subject, choice: tuple[float, int]) -> Spoiled:
+    """For a fifth of the capture the clock goes faster or slower, as one that is being set does."""
+    drift, place = choice
+    records = subject.capture.records
+    first, last = records[0].at_ns, records[-1].at_ns
+    size = (last - first) // 5
+    begins = first + size * place
+    moved = (r.moved(int(min(max(r.at_ns - begins, 0), size) * drift)) for r in records)
+    return _same_place(subject, moved)
+
+
 def _drifting(subject: Subject, drift: float) -> Spoiled:
     records = subject.capture.records
     first_ns = records[0].at_ns
     return _same_place(subject, (r.moved(int((r.at_ns - first_ns) * drift)) for r in records))
+
+
+# --- what a network card does ---
+
+
+def _unsummed(subject: Subject, _: str) -> Spoiled:
+    """What this host sent has no right checksum yet where it is captured."""
+    capture = subject.capture
+    return _same_place(
+        subject,
+        (
+            offload.unsummed(capture, r)
+            if (hosts.ends(capture, r) or ("",))[0] == subject.at
+            else r
+            for r in capture.records
+        ),
+    )
+
+
+def _offloaded(subject: Subject, choice: str) -> Spoiled:
+    return _same_place(subject, offload.merged(subject.capture, choice == "length told"))
+
+
+def _segments(subject: Subject) -> Sequence[str]:
+    capture = subject.capture
+    found = any((hosts.transport(capture, r) or (0,))[0] == hosts.TCP for r in capture.records)
+    return ("length told", "length 0") if found else ()
 
 
 # --- more than once, several vantages ---
@@ -677,6 +771,12 @@ WAYS: Final[tuple[Way, ...]] = (
     Way("disorder", "frames up to 1 ms late in the file", _seeds(), _disordered),
     Way("step", "the clock steps at frame N by so many ns", _steps, _stepped, _steps_near),
     Way("drift", "the clock drifts", lambda s: DRIFTS, _drifting),
+    Way(
+        "slew",
+        "the clock drifts for a fifth of the time",
+        lambda s: [(drift, place) for drift in (*DRIFTS, -0.3, 0.3) for place in range(5)],
+        _slewed,
+    ),
     Way("offset", "the clock is off by so many ns", lambda s: SKEWS_NS, _offset),
     Way("coarse", "the clock ticks every so many ns", lambda s: TICKS_NS, _coarse),
     Way("twice", "captured twice, so many ns apart", lambda s: LAGS_NS, _twice),
@@ -713,7 +813,18 @@ WAYS: Final[tuple[Way, ...]] = (
     Way("ports", "without IP fragments but the first", _fragmented, _first_fragments),
     Way("filter", "only what a capture filter lets through", _filters, _filtered),
     Way("hole", "a part of the time is missing, percent and place", _holes, _with_hole),
+    Way("one-way-hole", "one direction is missing for 2 s", _one_way_holes, _one_way_hole),
+    Way("unheard", "all that one host sent is missing", _senders, _unheard),
     Way("small", "frames longer than N are missing", lambda s: (100, 200, 400), _without_large),
+    Way("large", "frames up to N are missing", lambda s: (80, 100, 200, 400), _without_small),
+    Way("torn", "the file ends N bytes early", lambda s: (1, 7, 30, 70), _torn),
+    Way(
+        "unsummed",
+        "checksums are left to the network card",
+        lambda s: () if s.at == "between" else ("sent",),
+        _unsummed,
+    ),
+    Way("offloaded", "TCP segments merged by the network card", _segments, _offloaded),
     Way("mirrored", "frames wrapped by a mirror", _tunnels, _mirrored),
     Way(
         "sampled",

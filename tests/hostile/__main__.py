@@ -1,9 +1,10 @@
 """``python -m tests.hostile``: audit spoiled captures for a while, and make small what fails.
 
 Fails what raises, hangs, loses a frame, is another report with compiled kernels or when cut, or
-changes what is said of a sound conversation beside it. One audit in four is of captures each
-spoiled as a file, the others of crowds of conversations. A mutant is counted once, whoever talks in
-it and when, and not at all where nothing of it was changed.
+changes what is said of a sound conversation beside it. One audit in eight is of captures each
+spoiled as a file, the others of crowds of conversations, few of which are audited in every way. A
+mutant is counted once, whoever talks in it and when, and not at all where nothing of it was
+changed.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from tests.hostile.subjects import ELSEWHERE
 #: Failures of one cause are the first one's: made small and shown once.
 _Cause = tuple[str, str]
 #: Every so many batches one is of files by themselves.
-_ALONE = 4
+_ALONE = 8
 
 
 def main() -> int:
@@ -42,7 +43,7 @@ def main() -> int:
             for one in found:
                 seen[one.failure.cause] += 1
                 if seen[one.failure.cause] == 1:
-                    print(_told(minimised(one), given.keep), flush=True)
+                    print(_told(_small(one, given.smaller), given.keep), flush=True)
     kinds: Counter[str] = Counter()
     for (kind, _), count in seen.items():
         kinds[kind] += count
@@ -66,6 +67,12 @@ def _failures(work: tuple[int, int]) -> tuple[frozenset[int], list[Found]]:
     seed, number = work
     mutants = crowds(seed, number) if number % _ALONE else batch(seed, number)
     return frozenset().union(*(one.held for one in mutants)), list(failures(mutants, number))
+
+
+def _small(found: Found, seconds: float) -> Found:
+    why = found.failure.why
+    print(f"{found.failure.kind}: {why}: made small for {seconds:g} s at most", file=sys.stderr)
+    return minimised(found, seconds)
 
 
 def _told(found: Found, keep: Path | None) -> str:
@@ -94,6 +101,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--others", type=Path, action="append", default=[], metavar="DIR",
         help="spoil the captures below it, too",
+    )  # fmt: skip
+    parser.add_argument(
+        "--smaller", type=float, default=60, metavar="S",
+        help="seconds in which the first failure of a cause is made small (default %(default)s)",
     )  # fmt: skip
     parser.add_argument("--keep", type=Path, metavar="DIR", help="write what fails there")
     return parser.parse_args()

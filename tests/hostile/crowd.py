@@ -22,7 +22,7 @@ from tests.hostile.packets import COOKED, ETHERNET, IPV4, IPV6, RAW, sealed, sha
 from tests.hostile.subjects import Subject, subjects, window
 
 #: Conversations of a capture.
-CROWD: Final = 300
+CROWD: Final = 1_000
 #: How many of them have addresses of their own: all, or some are told in the same conversations.
 _PLACES: Final = (1, 8, CROWD)
 #: The number that the sound one is renamed by: none of another is a step from it.
@@ -67,6 +67,7 @@ def crowd(name: str, *, size: int = CROWD) -> Mutant:
         tuple(begins[at] for at in in_order(records)),
         frozenset(part.sum for part in parts if part.sum is not None),
         _file(_silenced(records, sound.records)) if sound else None,
+        crowded=True,
     )
 
 

@@ -49,6 +49,7 @@ class Mutant:
         held: sums of the spoiled conversations in it: those of one sum are the same.
         sound: the same file of one conversation that is sound, each other frame one that says
             nothing; null where there is none.
+        crowded: there are many conversations in it.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Mutant:
     cuts: tuple[int, ...]
     held: frozenset[int] = frozenset()
     sound: bytes | None = None
+    crowded: bool = False
 
 
 Way = Callable[[random.Random, list[Record], "Setting"], None]

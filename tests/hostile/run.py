@@ -19,7 +19,10 @@ from tests.hostile.subjects import drawn, feed_choices
 #: Captures of one audit.
 TOGETHER: Final = 80
 #: Of crowds.
-CROWDS: Final = 4
+CROWDS: Final = 2
+#: Other kernels, pieces and what is dear are tried with one batch of so many: as many as have no
+#: common divisor with the number of formats or of things told.
+_THOROUGH: Final = 11
 #: Files are written to memory where there is such a folder.
 MEMORY: Final = Path("/dev/shm")
 
@@ -50,13 +53,16 @@ def crowds(seed: int, number: int, *, together: int = CROWDS) -> list[Mutant]:
     return [crowd(f"{seed}/{one} crowd") for one in range(first, first + together)]
 
 
-def checked(mutants: Sequence[Mutant], number: int, *, feeds: int | None = None) -> Failure | None:
-    """What is wrong with a batch; its number says what it is told and which format is written."""
+def checked(mutants: Sequence[Mutant], number: int) -> Failure | None:
+    """What is wrong with a batch; its number says what it is told, which format is written and,
+    of crowds, whether all is tried."""
     choices = feed_choices()
-    told = choices[(number if feeds is None else feeds) % len(choices)]
+    crowded = any(one.crowded for one in mutants)
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
-        shape = SHAPES[number % len(SHAPES)]
-        return failure(mutants, Path(name), feeds=told, shape=shape)
+        return failure(
+            mutants, Path(name), feeds=choices[number % len(choices)],
+            shape=SHAPES[number % len(SHAPES)], thorough=not (crowded and number % _THOROUGH),
+        )  # fmt: skip
 
 
 def failures(mutants: Sequence[Mutant], number: int) -> Iterator[Found]:
@@ -73,13 +79,17 @@ def failures(mutants: Sequence[Mutant], number: int) -> Iterator[Found]:
         yield Found(wrong, tuple(mutants), number)
 
 
-def minimised(found: Found) -> Found:
-    """The same failure from less."""
+def minimised(found: Found, seconds: float) -> Found:
+    """The same failure from less, as far as that is found in so many seconds."""
+    failure = found.failure
 
     def fails(some: Sequence[Mutant]) -> bool:
+        nonlocal failure
         wrong = checked(some, found.batch)
-        return wrong is not None and wrong.cause == found.failure.cause
+        if wrong is None or wrong.cause != failure.cause:
+            return False
+        failure = wrong
+        return True
 
-    small = shrunk(found.mutants, fails)
-    again = checked(small, found.batch)
-    return Found(again or found.failure, tuple(small), found.batch)
+    small = shrunk(found.mutants, fails, seconds)
+    return Found(failure, tuple(small), found.batch)

@@ -4,7 +4,9 @@ What is kept fails for the same cause (``Failure.cause``). Works on the file's o
 they can be read, else on its bytes alone.
 """
 
+import contextlib
 import struct
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
@@ -18,27 +20,38 @@ T = TypeVar("T")
 Fails = Callable[[Sequence[Mutant]], bool]
 
 
-def shrunk(mutants: Sequence[Mutant], fails: Fails) -> list[Mutant]:
-    """The fewest captures, records and bytes found that still fail."""
-    tries = MOST_TRIES
+class _EnoughError(Exception):
+    """No try is left, or no time."""
+
+
+def shrunk(mutants: Sequence[Mutant], fails: Fails, seconds: float) -> list[Mutant]:
+    """The fewest captures, records and bytes found in so many seconds that still fail."""
+    until = time.monotonic() + seconds
+    tries, kept = MOST_TRIES, list(mutants)
 
     def still(some: Sequence[Mutant]) -> bool:
-        nonlocal tries
+        nonlocal tries, kept
+        if tries == 0 or time.monotonic() > until:
+            raise _EnoughError
         tries -= 1
-        return tries > 0 and bool(some) and fails(some)
+        if not some or not fails(some):
+            return False
+        kept = list(some)
+        return True
 
-    alone = next(([one] for one in mutants if still([one])), None)
-    kept = alone or smaller(list(mutants), still)
-    for at in range(len(kept)):
-        kept = _with_less(kept, at, still)
+    with contextlib.suppress(_EnoughError):
+        if len(kept) > 1 and not any(still([one]) for one in mutants):
+            smaller(kept, still)
+        for at in range(len(kept)):
+            _with_less(kept, at, still)
     return kept
 
 
-def _with_less(kept: list[Mutant], at: int, still: Fails) -> list[Mutant]:
-    """The same captures, one of them with fewer records and more zeros."""
+def _with_less(kept: list[Mutant], at: int, still: Fails) -> None:
+    """Tries the same captures, one of them with fewer records and more zeros."""
     head, records = _records(kept[at].data)
     if records is None:
-        return kept
+        return
 
     def of(parts: Sequence[bytes]) -> list[Mutant]:
         return [*kept[:at], _of(head, parts, kept[at]), *kept[at + 1 :]]
@@ -49,7 +62,6 @@ def _with_less(kept: list[Mutant], at: int, still: Fails) -> list[Mutant]:
     records = smaller(records, is_enough)
     for number in range(len(records)):
         records = _zeroed(records, number, is_enough)
-    return of(records)
 
 
 def smaller(parts: list[T], fails: Callable[[list[T]], bool]) -> list[T]:

@@ -38,9 +38,9 @@ def test_what_an_audit_raises_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> N
     assert with_other_audits(monkeypatch, fails) == "crash"
 
 
-def test_another_report_by_compiled_kernels_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_report_of_interpreted_kernels_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def differs(report: Any, options: Any) -> Any:
-        return report | {"gaps": [1]} if options.compile_it else report
+        return report if options.compile_it else report | {"gaps": [1]}
 
     assert with_other_audits(monkeypatch, differs) == "modes"
 
@@ -72,7 +72,7 @@ def test_what_fails_is_made_as_small_as_it_can_be() -> None:
     assert sorted(smaller(parts, lambda some: {3, 17, 31} <= set(some))) == [3, 17, 31]
 
 
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", (0, 11))
 def test_crowds_of_spoiled_conversations_change_nothing_of_a_sound_one(number: int) -> None:
     some = [crowd(f"{SEED}/{number}/{one} crowd", size=60) for one in range(4)]
     assert any(one.sound for one in some)

@@ -216,7 +216,7 @@ class Book:
             if self._row[0] != first:  # it is told of the row before it, if that shows it
                 self._row = (-1, False, 0, [])
             word = "a heartbeat" if packet.kind == BEAT else "the end of the session"
-            self._reveal(first, frame, packet.at_ns, word)
+            self.reveal(first, frame, packet.at_ns, word)
             if self.high == first:
                 self.before = frame
         elif packet.kind == REQUEST:
@@ -230,7 +230,7 @@ class Book:
     def _data(self, packet: Packet, first: int, stop: int, frame: int) -> None:
         self.figures["arrivals"] += packet.count
         if packet.kind == DATA:
-            self._reveal(first, frame, packet.at_ns, "a higher number")
+            self.reveal(first, frame, packet.at_ns, "a higher number")
         assert self.high is not None or packet.kind == DATA
         outcome = "recovered" if packet.kind == REPAIR else "reordered"
         stopped, twice, begun, spans = self._row
@@ -258,7 +258,7 @@ class Book:
         if self.high == stop:
             self.before = frame
 
-    def _reveal(self, stop: int, frame: int, at_ns: int, by: str) -> None:
+    def reveal(self, stop: int, frame: int, at_ns: int, by: str) -> None:
         if self.high is None:
             self.high = stop
         if stop <= self.high:

@@ -28,6 +28,10 @@ from tests.degraded.captures import Capture, Pcap, Record, read
 DIRECT: Final = Options(engine="direct")
 SECOND: Final = 1_000_000_000
 HEADER: Final = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, 1)
+#: What a capture says of its frames.
+OF_FRAMES: Final = (
+    "frames", "frames_by", "bytes", "wire_bytes", "first_ns", "last_ns", "links", "fragments",
+)  # fmt: skip
 PARTS: Final = ("streams", "gaps", "findings", "views", "connections", "queries", "windows")
 IP: Final = bytes([172, 16, 0, 1, 172, 16, 0, 2])
 
@@ -179,7 +183,29 @@ def test_packets_of_a_tunnel_that_came_in_fragments_are_of_their_network(bench: 
         for name, number in zip(PAIRS[0], (5, 6), strict=True)
     )
     mixed = bench.write("mixed", one, other)
-    bench.judged_as_alone(mixed, [bench.write("one", one), bench.write("other", other)])
+    alone = [bench.write("one", one), bench.write("other", other)]
+    bench.judged_as_alone(mixed, alone)
+    for capture, path in zip(bench.report(mixed)["captures"], alone, strict=False):
+        expected = bench.report(path)["captures"][0]
+        assert {name: capture[name] for name in OF_FRAMES} == {
+            name: expected[name] for name in OF_FRAMES
+        }
+
+
+def test_each_frame_of_a_fragmented_tunnel_is_of_one_network(bench: Bench) -> None:
+    """Also what never becomes a datagram, and fragments in a tunnel that look like one outside."""
+    one, other = (
+        in_fragments(behind(bench.records(name), in_vxlan, number), number * 5000)
+        for name, number in zip(PAIRS[0], (5, 6), strict=True)
+    )
+    first = next(r for r in one if int.from_bytes(r.data[20:22], "big") & 0x2000)
+    inside = behind([first], in_vxlan, 5, SECOND)
+    missing = [replace(first, data=carried_by_ip(first.data[23], first.data[34:], 77, 1 << 13))]
+    mixed = bench.write("mixed", one, other[:-1], inside, missing)
+    captures = bench.report(mixed)["captures"]
+    assert len(captures) == 3
+    assert sum(own["frames"] for own in captures) == len(read(mixed).records)
+    assert all(sum(own["frames_by"].values()) == own["frames"] for own in captures)
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)

@@ -11,7 +11,8 @@ from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, udp
 from tests.decoders.raims.builders import data, odata
-from tests.replay.raims.builders import F0
+from tests.replay.raims.builders import F0, FRAME
+from tests.rules.raims import World
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "raims"
 HEADER, RECORD, ETHERNET, UDP = 24, 16, 14, 8
@@ -84,6 +85,34 @@ def test_pgm_as_an_ip_protocol_is_the_same_pgm(tmp_path: Path) -> None:
         assert one["captures"][0][key] == other["captures"][0][key]
     assert [f["rule"] for f in one["findings"]] == [f["rule"] for f in other["findings"]]
     assert one["tables"] == other["tables"]
+
+
+def test_a_loss_that_is_told_and_of_no_known_size_is_at_least_what_the_numbers_show(
+    tmp_path: Path,
+) -> None:
+    """The notice tells of more than its stream's chain number has room for."""
+    world, behind = World(), F0 + 2 * FRAME
+    world.publish(F0)
+    world.skip("A", 3)
+    world.beat("A", 15.0, seqno=2)
+    world.publish(behind, 20.0, chain=F0 + FRAME + 1, stamp=20.0)
+    world.notice(20.1, 9, behind)
+    (tmp_path / "B.pcap").write_bytes(world.end(30.0))
+    found = [f for f in audited(tmp_path / "B.pcap")["findings"] if f["rule"] == "RA001"]
+    assert [(f["text"], f["certainty"]) for f in found] == [
+        ("At least 2 messages of A were lost; raims counts a loss there.", "proven")
+    ]
+
+
+def test_udp_from_port_0_to_port_0_is_no_pgm_that_lacks_its_udp(tmp_path: Path) -> None:
+    """As anonymised captures have it: no packet of IP protocol 113 is refused there."""
+    content = pcap([
+        ethernet(ipv4(udp(bytes(40), 0, 0, checksum=0), "10.77.0.1", "239.77.0.1", ident=number))
+        for number in range(5)
+    ])  # fmt: skip
+    (tmp_path / "zero.pcap").write_bytes(content)
+    report = audited(tmp_path / "zero.pcap")
+    assert (report["captures"][0]["frames_by"]["other"], report["findings"]) == (5, [])
 
 
 @pytest.mark.parametrize("scenario", ["frame-chain-loss-1", "late-dup-1", "tcp-partition-3"])

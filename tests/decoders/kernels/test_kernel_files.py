@@ -8,11 +8,11 @@ from typing import Final
 
 import pytest
 
-from seqaudit.decoders.kernels import loader, reads
+from seqaudit.decoders.kernels import loader, native, reads
 
 FILES: Final = sorted(
-    path.relative_to(loader.DECODERS).as_posix().removesuffix(".py").replace("/", ".")
-    for path in loader.DECODERS.glob("*/*kernels.py")
+    path.relative_to(native.DECODERS).as_posix().removesuffix(".py").replace("/", ".")
+    for path in native.DECODERS.glob("*/*kernels.py")
 )
 #: Lines of a function and of a file.
 LONGEST: Final = 120
@@ -20,7 +20,7 @@ MOST: Final = 600
 
 
 def tree(name: str) -> ast.Module:
-    path = loader.DECODERS / (name.replace(".", "/") + ".py")
+    path = native.DECODERS / (name.replace(".", "/") + ".py")
     return ast.parse(path.read_text(encoding="utf-8"))
 
 

@@ -477,6 +477,8 @@ def segment(frame: int, *, ident: int, more: bool) -> pa.RecordBatch:
         "version": 4, "source": "10.0.0.1", "destination": "10.0.0.2", "protocol": 17, "id": ident,
         "offset": 0 if more else 800, "more": int(more), "length": 800, "ttl": 64, "outgoing": 0,
         "wire": 834,
+        "captured": 834,
+        "link": 1,
     }  # fmt: skip
     one = np.ones(1, np.int64)
     return event_batch(

@@ -42,7 +42,7 @@ class Facts:
     def _member_at(self, file: str | None) -> str | None:
         address = self._recording.places.get(file or "")
         found = [n for n in self.scenario.names.values() if self.scenario.address(n) == address]
-        return found[0] if found else None
+        return found[0] if len(found) == 1 else None
 
     def figures(self, sender: str, receiver: str, unicast: bool) -> Mapping[str, Any] | None:
         """What the lab computed of this direction; null where it could not."""
@@ -189,6 +189,8 @@ def _own_not_captured(recording: Recording, file: str | None, found: Finding) ->
 
 def _not_delayed(known: Facts, sender: str, receiver: str, found: Finding) -> set[int] | None:
     """Called late, and the path did not delay it; threads of its sender may have exchanged it."""
+    if "path_actions" not in known.scenario.truth:
+        return None
     return None if found.seqnos - known.delayed(sender, receiver, found.unicast) else set()
 
 
