@@ -14,15 +14,17 @@ PROVEN: Final = "proven"
 
 #: A proven finding of such a rule is implied by proven ones of these, of the same seqnos: what was
 #: repaired, came late or never came in the end was missing before; a loss that is counted is one
-#: whether or not its bounds are known.
+#: whether or not its bounds are known. Who repaired a gap by a request had asked for it.
 IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
     "MC001": ("MC003", "MC005"),
     "MC014": ("MC001", "MC002", "MC003", "MC011"),
+    "MC024": ("MC001", "MC002", "MC003", "MC005"),
     "PG001": ("PG003",),  # late, and sent again
     "PG007": ("PG001", "PG002"),
     "RA001": ("RA002",),
     "UC001": ("UC003", "UC034"),
     "UC033": ("UC001", "UC002", "UC003", "UC030"),
+    "UC048": ("UC001", "UC002", "UC003", "UC034"),
     "ZN002": ("ZN022",),  # whose session was lost shows where it began
     "ZN018": ("ZN001", "ZN002", "ZN003"),
 }

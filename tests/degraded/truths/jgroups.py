@@ -221,8 +221,10 @@ PREDICATES: Final[Mapping[str, Predicate]] = {
     "MC002": _CAME,
     "MC003": _never_confirmed(_NOT_LOST_ON_PATH),
     "MC011": _LATE,
+    "MC024": _never_confirmed(_NOT_LOST_ON_PATH),
     "UC001": _REPAIRED,
     "UC002": _CAME,
     "UC003": _never_confirmed(_NOT_LOST_ON_PATH),
     "UC030": _LATE,
+    "UC048": _never_confirmed(_NOT_LOST_ON_PATH),
 }
