@@ -43,16 +43,20 @@ def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
     """What was lost, a clause a unit; of two lines that carry the same, what both lost counts."""
     by_unit: dict[str, list[int]] = {}
     slowest: dict[str, int] = {}
-    untold = set()
+    untold, more = set(), set()
     for stream in streams:
         lost, times = stream.get("lost"), stream.get("recovery_ns")
         unit = UNITS.get(stream["system"], "message")
+        gone = stream.get("unrecovered") or 0
         if lost is None:
             untold.add(unit)
-            continue
+            lost = gone + (stream.get("recovered") or 0)
+            if not lost:
+                continue
+            more.add(unit)  # its figure is null for the messages beside these
         counts = by_unit.setdefault(unit, [0, 0])
         counts[0] += lost
-        counts[1] += stream.get("unrecovered") or 0
+        counts[1] += gone
         if times and times["max"] is not None:
             slowest[unit] = max(times["max"], slowest.get(unit, 0))
     pairs = report.get("tables", {}).get("feed", {}).get("lines", ())
@@ -64,7 +68,7 @@ def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
     for row in [*streams, *pairs]:
         early[UNITS.get(row.get("system", "feed"), "message")] += row.get("open_at_end") or 0
     parts = [
-        _loss(unit, lost, gone, slowest.get(unit))
+        _loss(unit, lost, gone, slowest.get(unit), at_least=unit in more)
         + ("" if lost or unit not in untold else " where that can be told")
         for unit, (lost, gone) in by_unit.items()
     ]
@@ -75,18 +79,20 @@ def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
     ]
 
 
-def _loss(unit: str, lost: int, gone: int, slowest: int | None) -> str:
+def _loss(unit: str, lost: int, gone: int, slowest: int | None, *, at_least: bool) -> str:
     if not lost:
         return f"no {unit} lost"
     back = lost - gone
-    if not back:
+    if at_least and not (back and gone):
+        how = f"{back:,} recovered" if back else f"{gone:,} not recovered"
+    elif not back:
         how = "not recovered" if lost == 1 else "none recovered"
     elif not gone:
         how = "recovered" if lost == 1 else "all recovered"
     else:
         how = f"{back:,} recovered, {gone:,} not"
     took = "" if slowest is None or not back else f", slowest after {duration(slowest)}"
-    return f"{plural(lost, unit)} lost, {how}{took}"
+    return f"{'at least ' * at_least}{plural(lost, unit)} lost, {how}{took}"
 
 
 def _findings(report: Report) -> str:

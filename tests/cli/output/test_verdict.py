@@ -76,6 +76,25 @@ def test_no_message_is_lost_only_where_that_can_be_told() -> None:
     assert "no message lost; no errors" in verdict(report(stream(0), other))[0]
 
 
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ((16, 0, 0), "at least 16 messages lost, 16 recovered, slowest after 5.0 us"),
+        ((0, 2, 0), "at least 2 messages lost, 2 not recovered"),
+        ((3, 1, 0), "at least 4 messages lost, 3 recovered, 1 not, slowest after 5.0 us"),
+        ((0, 0, 7), "7 messages lost, all recovered, slowest after 5.0 us"),
+        ((16, 0, 7), "at least 23 messages lost, 23 recovered, slowest after 5.0 us"),
+    ],
+)
+def test_what_is_told_of_a_stream_of_which_not_all_can_be_is_a_lower_bound(
+    counts: tuple[int, int, int], said: str
+) -> None:
+    back, gone, elsewhere = counts
+    partly = stream(None, gone, 5_000 if back else None, recovered=back)
+    other = stream(elsewhere, slowest=5_000 if elsewhere else None)
+    assert f": {said}; no errors" in verdict(report(partly, other))[0]
+
+
 def test_what_cannot_be_told_is_a_line_of_its_own() -> None:
     assert verdict(report(stream(None)))[1:] == [
         "What was lost cannot be told in 1 stream; seqaudit show streams says why."
