@@ -22,6 +22,7 @@ from seqaudit.cli.options.captures import (
 from seqaudit.cli.options.paths import expanded
 from seqaudit.cli.output.terminal import ShownProgress, emit, note, render
 from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.writers import write_file
 
 if TYPE_CHECKING:
     from seqaudit.cli.output.feed_file import InferredFeed
@@ -95,7 +96,7 @@ def command(
     feeds = feeds_of(findings)
     written = _files(output, len(feeds)) if output else []
     for path, feed in zip(written, feeds, strict=False):
-        _write(path, feed_text(feed))
+        write_file(path, [feed_text(feed)])
     if shape == "json":
         emit(_to_json(readings, findings, problems, feeds, written))
     else:
@@ -125,13 +126,6 @@ def _same_file(one: str, other: str) -> bool:
         return Path(one).samefile(other)
     except OSError:
         return False
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise click.UsageError(f"{safe(path)}: cannot be written ({problem.strerror})") from problem
 
 
 def _to_json(

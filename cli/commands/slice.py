@@ -14,6 +14,7 @@ from seqaudit.cli.output.story import gap_named, step_text
 from seqaudit.cli.output.terminal import note
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.verdict import plural
+from seqaudit.cli.output.writers import file_for
 from seqaudit.cli.run import audited_whole, judged_or_not
 from seqaudit.replay.contract.report_rows import EvidenceRow, FindingRow, Report
 
@@ -179,7 +180,7 @@ def _write(report: Report, comments: Comments, around: int, output: str) -> None
     if any(Path(output).exists() and Path(output).samefile(path) for path in by_path):
         raise click.UsageError(f"-o {safe(output)}: is one of the captures; give another name")
     texts_of = {(path, n): texts for path, frames in by_path.items() for n, texts in frames.items()}
-    with Path(output).open("wb") as out:
+    with file_for(output) as whole, whole.open("wb") as out:
         count = write_frames(out, _frames(by_path, around), texts_of)
     note(f"{output}: {plural(count, 'frame')}, {len(texts_of)} with comments")
     for path, frames in by_path.items():

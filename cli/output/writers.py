@@ -1,8 +1,6 @@
 """Formats and where they go: standard output, or files that are whole or not there."""
 
 import contextlib
-import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,23 +122,30 @@ def _without_last_line_end(chunks: Iterable[str]) -> Iterator[str]:
 
 
 def write_file(name: str, chunks: Iterable[str]) -> None:
-    """Write beside the file, then put it in its place: nobody sees half of it.
+    """Write a text file, which is whole or not there.
 
     Raises:
         OutputError: it cannot be written.
     """
-    target = Path(name)
+    with (
+        file_for(name) as path,
+        path.open("w", encoding="utf-8", errors="backslashreplace") as file,
+    ):
+        file.writelines(_ended(chunks))
+
+
+@contextlib.contextmanager
+def file_for(name: str) -> Iterator[Path]:
+    """What to write a file to, so that it is whole or not there.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    from seqaudit.pipeline.shared.whole_file import in_place_of
+
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-                file.writelines(_ended(chunks))
-            Path(temporary).chmod(0o666 & ~_umask())
-            Path(temporary).replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
-            raise
+        with in_place_of(name) as path:
+            yield path
     except OSError as problem:
         raise OutputError(f"{safe(name)}: cannot be written: {problem.strerror}") from problem
 
@@ -148,9 +153,3 @@ def write_file(name: str, chunks: Iterable[str]) -> None:
 def _ended(chunks: Iterable[str]) -> Iterator[str]:
     yield from _without_last_line_end(chunks)
     yield "\n"
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -7,7 +7,6 @@ formats, unreadable ones) is the file's metadata.
 import contextlib
 import dataclasses
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ from seqaudit.decoders.contract.errors import CaptureError
 from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.decoders.contract.networks import Chosen
 from seqaudit.pipeline.shared.plan import File
+from seqaudit.pipeline.shared.whole_file import in_place_of
 from seqaudit.replay.contract.results import Row
 
 SCHEMA_NAME: Final = "seqaudit/events/1"
@@ -55,13 +55,11 @@ def write(decoded: Decoded, path: str) -> None:
         "problems": decoded.problems,
     }
     table = decoded.events.replace_schema_metadata({_KEY: json.dumps(head, sort_keys=True)})
-    partial = Path(f"{path}.part")
     try:
-        with _removed_on_failure(partial):
+        with in_place_of(path) as whole, whole.open("wb") as file:
             import pyarrow.parquet as pq
 
-            pq.write_table(table, partial, compression="zstd")
-            partial.replace(path)
+            pq.write_table(table, file, compression="zstd")
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise CaptureError(
@@ -100,12 +98,3 @@ def read(path: str) -> Decoded:
 
 def _chosen(kept: Row) -> Chosen:
     return Chosen(**kept | {"networks": tuple(kept["networks"])})
-
-
-@contextlib.contextmanager
-def _removed_on_failure(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise

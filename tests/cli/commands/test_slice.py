@@ -153,3 +153,9 @@ def test_the_number_of_frames_is_said_of_one_as_well(
     out = tmp_path / "out.pcapng"
     result = run("slice", capture, "--finding", finding, "-o", str(out), *DIRECT)
     assert result.stderr.splitlines()[0] == f"{out}: {told} with comments"
+
+
+def test_where_nothing_can_be_written_is_one_line(tmp_path: Path) -> None:
+    result = run("slice", str(LOSS / "A.pcap"), "--gap", "2", "-o", str(tmp_path / "no" / "x"))
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "cannot be written" in result.stderr
