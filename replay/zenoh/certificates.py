@@ -61,10 +61,7 @@ def _not_overtaken(query: Query) -> bool:
     """No newer frame that was not captured can have come before a reply, which the subscriber's
     transport would have dropped then: their counter has no hole up to the final and soon behind."""
     stretch = answered_whole(query)
-    if stretch is None or query.ended is None or query.answered_by is None:
-        return False
-    settled = query.settled is not None and query.settled.by(stretch.end)
-    return settled or stretch.end == query.answered_by.counter.end
+    return stretch is not None and query.settled is not None and query.settled.by(stretch.end)
 
 
 def _alone(query: Query, queries: Iterable[Query]) -> bool:

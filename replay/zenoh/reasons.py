@@ -42,3 +42,7 @@ CLOSED: Final = (
 )
 UNDECLARED: Final = "its key has a number that nobody declared here, unless that was not captured"
 WAITED: Final = "samples waited when its session ended unseen: nothing tells if it had them then"
+UNASKED = (
+    "it asks for what it misses and did not ask at some gap: it had what is not here, or its query "
+    "and what came back are not here"
+)

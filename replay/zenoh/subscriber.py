@@ -337,6 +337,7 @@ class Subscriber:
         lost, self._unasked = self._unasked, RangeSet()
         if not lost:
             return
+        self.untold = self.untold or reasons.UNASKED
         self.misses = [
             miss._replace(first=a, stop=b)
             for miss in self.misses
