@@ -56,9 +56,10 @@ class DecodeSettings:
         return self.chosen[capture] if self.chosen else EVERYTHING
 
     @property
-    def kept_protocols(self) -> int:
-        """A bit for each IP protocol that carries a feed itself: what it tunnels is left in it."""
-        return sum({1 << feed.protocol for feed in self.feeds if 0 < feed.protocol < 64})
+    def feed_carriers(self) -> frozenset[int]:
+        """IP protocols and Ethernet types that carry feeds themselves: what they tunnel is left in
+        them."""
+        return frozenset(feed.carrier for feed in self.feeds if feed.carrier)
 
     def damaged_of(self, capture: int) -> frozenset[tuple[str, int]]:
         """Those of one capture."""

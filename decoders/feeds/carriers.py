@@ -67,7 +67,7 @@ class OverIp:
         if len(taken):
             sizes = packets.record_column("original")[rows[taken]]
             self._account.hand_over(columns[k.FLOW][rows[taken]], sizes)
-            _count(self._account, datagrams, taken, sizes)
+            _count(self._account, packets, rows[taken], datagrams, taken)
         return batches
 
 
@@ -114,14 +114,16 @@ class OverEthernet:
             source_port=kind,
             destination_port=kind,
             ip_id=np.full(len(rows), -1, np.int64),
-            flags=group * int(Flag.MULTICAST) | cut.astype(np.int64) * int(Flag.CUT),
+            flags=group * int(Flag.MULTICAST)
+            | cut.astype(np.int64) * int(Flag.CUT)
+            | packets.column(k.FLAGS)[rows] & int(Flag.ALIKE),
             protocol=None,
         )
         batches = self.decoder.decode(datagrams)
         taken = np.flatnonzero(datagrams.outcome != FrameOutcome.NOT_CLAIMED)
         if len(taken):
             self._account.count(FrameOutcome.OTHER, -len(taken))
-            _count(self._account, datagrams, taken, packets.record_column("original")[rows[taken]])
+            _count(self._account, packets, rows[taken], datagrams, taken)
         return batches
 
     def _numbered(self, raw: Raw, at: Int64s) -> Int64s:
@@ -157,8 +159,13 @@ def _type_of(raw: Raw, start: Int64s, stop: Int64s) -> tuple[Int64s, Int64s]:
     return kind, at + 2
 
 
-def _count(account: Account, datagrams: Datagrams, taken: Int64s, sizes: Int64s) -> None:
-    """Account for packets that are a feed's."""
+def _count(
+    account: Account, packets: Packets, rows: Int64s, datagrams: Datagrams, taken: Int64s
+) -> None:
+    """Account for packets that are a feed's: these rows, and the same as datagrams."""
+    sizes = packets.record_column("original")[rows]
+    ids = datagrams.ip_id[taken] >= 0
+    account.add_twice(packets.column(k.FLAGS)[rows], ids, ~ids)
     for outcome, count in enumerate(np.bincount(datagrams.outcome[taken]).tolist()):
         if count:
             account.count(FrameOutcome(outcome), count)

@@ -12,6 +12,7 @@ from heapq import nsmallest
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import distinct
@@ -29,6 +30,8 @@ from seqaudit.decoders.network.checksums import ChecksumCounts, Sender, Senders,
 from seqaudit.decoders.network.ip_datagram import FrameSums
 from seqaudit.decoders.network.packets import FRAMES_BY, SETTLED, Flows, FrameOutcome, Packets
 from seqaudit.decoders.network.rare_links import link_name
+
+Bools = npt.NDArray[np.bool_]
 
 #: ``system`` of rows about the capture itself.
 CAPTURE_SYSTEM: Final = "capture"
@@ -282,19 +285,26 @@ class Account:
             self._damaged.add(frames, times[0])
 
     def _add_twice(self, packets: Packets, claimed: Int64s | int) -> None:
-        """UDP datagrams with IP ids, and those that had been captured shortly before. Of those
-        without, which may be sent twice, only systems' messages: first ones, and second ones."""
         datagrams = packets.datagrams
         if not datagrams.count or datagrams.frame[0] <= 0:
             return
         ours = datagrams.barrier == 0
         ids = datagrams.ip_id >= 0
-        self.twice["datagrams"] += int(np.count_nonzero(ours & ids))
-        again = np.count_nonzero(datagrams.flags & k.FLAG_NETWORK_DUPLICATE)
-        self.twice["again"] += int(again)
         without = ours & ~ids & (np.asarray(claimed) >= 0)
+        self.add_twice(packets.of_datagrams(k.FLAGS), ours & ids, without)
+
+    def add_twice(self, flags: Int64s, ids: Bools, without: Bools) -> None:
+        """Datagrams with IP ids, and those that had been captured shortly before. Of those
+        without, which may be sent twice, only systems' messages: first ones, and second ones.
+
+        Args:
+            flags: of rows, as the kernel has them.
+            ids, without: which of these are datagrams with ids, and systems' messages without.
+        """
+        self.twice["datagrams"] += int(np.count_nonzero(ids))
+        self.twice["again"] += int(np.count_nonzero(flags & k.FLAG_NETWORK_DUPLICATE))
         if without.any():
-            before = packets.of_datagrams(k.FLAGS)[without] & k.OTHERS_BEFORE
+            before = flags[without] & k.OTHERS_BEFORE
             self.twice["once"] += int(np.count_nonzero(before == 0))
             self.twice["pairs"] += int(np.count_nonzero(before == k.ONCE_BEFORE))
 

@@ -53,6 +53,33 @@ def enter(number, row, offset, at_ns, sizes, ports, digest, source, destination,
     return 0
 
 
+def enter_frame(data, start, at, stop, wire_stop, offset, at_ns, row, entered, work):
+    """IS_ENTERED if a frame's type carries a feed: it is entered by its addresses and by all that
+    stands behind its tags. It has no id.
+
+    Args:
+        at: where what its type names begins.
+    """
+    if at - start < 14 or stop - at < LEAST_FRAME:
+        return 0
+    ethertype = u16be(data, at - 2)
+    if ethertype < LEAST_ETHERTYPE or carries_feed(ethertype, work) == 0:
+        return 0
+    enter(
+        entered + 1,
+        row,
+        offset,
+        at_ns,
+        (wire_stop - at & 0x7FFFFFFF) << 16,
+        (NETWORK_NONE | NO_ID) << 32 | ethertype,
+        digest(data, at, stop) + (wire_stop - stop) * 0x165667,
+        u16be(data, start + 6) << 32 | u32be(data, start + 8),
+        u16be(data, start) << 32 | u32be(data, start + 2),
+        work,
+    )
+    return IS_ENTERED
+
+
 def look_up(number, tail, out, room, work):
     """Flag the datagram of a waiting entry if it stands in the window before; put it in its bucket.
 

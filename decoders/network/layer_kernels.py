@@ -244,6 +244,11 @@ def may_carry(protocol):
     return 0
 
 
+def carries_feed(number, work):
+    """1 if an IP protocol, or an Ethernet type, has a feed in it without UDP."""
+    return work[CARRIERS + number // CARRIER_BITS] >> number % CARRIER_BITS & 1
+
+
 def inside(data, protocol, at, stop, end):
     """What a tunnel carries: (TUNNEL_*, NETWORK_*, offset); TUNNEL_* is 0 where it is none.
 

@@ -7,7 +7,7 @@ they are others, and the capture is decoded again, each such network by itself: 
 which.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from typing import Final
@@ -284,15 +284,15 @@ class OfNetworks:
     """Records of the networks of which a capture is.
 
     Args:
-        kept: as of ``PacketReader``.
+        carriers: as of ``PacketReader``.
 
     Attributes:
         numbered: records that came, of whatever network.
     """
 
-    def __init__(self, chosen: Chosen, *, compile_it: bool, kept: int = 0) -> None:
+    def __init__(self, chosen: Chosen, *, compile_it: bool, carriers: Collection[int] = ()) -> None:
         self._chosen = chosen
-        self._reader = PacketReader(0, 0, compile_it=compile_it, kept=kept)
+        self._reader = PacketReader(0, 0, compile_it=compile_it, carriers=carriers)
         self.numbered = 0
 
     def of(self, chunks: Iterable[Records]) -> Iterator[Records]:

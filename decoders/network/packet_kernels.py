@@ -110,13 +110,13 @@ def behind_link(data, link, status, looked, start, stop):
     return kind, at, packet_type
 
 
-def innermost(data, key, kind, at, stop, wire_stop, kept):
+def innermost(data, key, kind, at, stop, wire_stop, work):
     """The packet in all tunnels: (NETWORK_*, its offset, where its captured bytes end, the seven of
     ``ipv4``, the tunnel that it is in, that tunnel's network, ``network_key``, of the link's).
 
     Addresses, ports and times to live are those of the packet that a tunnel carries. What is no
-    sound packet, as far as its headers go, is left in its tunnel, and so is what comes in one of
-    the protocols ``kept``.
+    sound packet, as far as its headers go, is left in its tunnel, and so is what comes in a
+    protocol that carries a feed.
     """
     state = NOT_IP
     protocol = -1
@@ -133,7 +133,7 @@ def innermost(data, key, kind, at, stop, wire_stop, kept):
         state, protocol, transport, end, ip_id, ttl, fragment = ipv6(data, at, stop, wire_stop)
     if state == NOT_UDP and may_carry(protocol) == 1:
         for _ in range(MAX_TUNNELS):
-            if kept >> (protocol & 63) & 1 == 1:
+            if carries_feed(protocol, work) == 1:
                 break
             limit = end if end < stop else stop
             found, inner_kind, inner = inside(data, protocol, transport, limit, end)
@@ -329,7 +329,7 @@ def packet(
     key = vlans_of_link(data, link, start, stop)
     (
         kind, at, stop, state, protocol, transport, end, ip_id, ttl, fragment, tunnel, number, key
-    ) = innermost(data, key, kind, at, stop, wire_stop, work[KEPT])  # fmt: skip
+    ) = innermost(data, key, kind, at, stop, wire_stop, work)  # fmt: skip
     state = unread(kind, state, 1 if wire_stop > stop else 0)
     state, source_port, destination_port, checksum, transport, end = transported(
         data, kind, state, protocol, transport, stop, end
@@ -370,7 +370,13 @@ def packet(
             else:
                 work[FLOW_ROWS + flow * FLOW_WORDS + 1] += 1
                 work[FLOW_ROWS + flow * FLOW_WORDS + 2] += size
-        if state == DATAGRAM and at_ns >= 0 and at_ns <= LATEST_NS:
+        enters = 0
+        if state == DATAGRAM:
+            enters = 1
+        elif state == NOT_UDP and fragment <= 1 and carries_feed(protocol, work) == 1:
+            enters = 1
+            checksum = protocol  # so its packets are none of another's
+        if enters == 1 and at_ns >= 0 and at_ns <= LATEST_NS:
             version = kind if ip_id >= 0 else kind | NO_ID
             done = IS_ENTERED
             enter(
@@ -391,6 +397,8 @@ def packet(
                 for word in range(3):
                     work[w + word] = u32be(data, at + 8 + word * 4)
                     work[w + 3 + word] = u32be(data, at + 24 + word * 4)
+    elif kind == NETWORK_NONE and link == 1 and at_ns >= 0 and at_ns <= LATEST_NS:
+        done = enter_frame(data, start, at, stop, wire_stop, offset, at_ns, row, entered, work)
     if frame > 0 and tunnel:
         count_tunnel(tunnel, number, work)
     if frame <= 0:

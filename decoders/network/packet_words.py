@@ -72,6 +72,7 @@ FLAG_MULTICAST = 16
 FLAG_CUT = 32
 
 MAX_TAGS = 16  # VLAN tags and MPLS labels
+LEAST_ETHERTYPE = 1536  # below it is a length
 MAX_EXTENSIONS = 16
 MAX_TUNNELS = 20  # within each other
 
@@ -119,8 +120,9 @@ ONCE_BEFORE = 4096  # one was before it, and near
 OFTEN_BEFORE = 8192  # others were, but not so
 OTHERS_BEFORE = ONCE_BEFORE | OFTEN_BEFORE
 EVENT_FLAGS = 4095
-# A record with a whole UDP header takes 44 bytes of file or more, so 2^17 entries cover the window
-# and leave room for those that are entered before the window's begin is looked for again.
+# A record that is entered takes 34 bytes of file or more (44 with a whole UDP header), so 2^17
+# entries cover the window and leave room for those that are entered before the window's begin is
+# looked for again.
 RING = 131072
 RING_STEP = 512
 # An entry fills one line of the processor's cache: offset in the file, time, number of the entry
@@ -147,6 +149,7 @@ CHAIN = 24  # newest entries of a bucket that are compared; so many others there
 # Interpreted it is the remainder by the first prime from 2^57 × pi on that is twice a prime + 1: it
 # divides one difference of two payloads in 2^58, and none of two bits (2 generates its group).
 PRIME = 452751216129821867
+LEAST_FRAME = 4  # bytes behind its type, of a frame that is entered
 LATEST_NS = 4611686018427387904  # 2^62; times outside 0 … this take no part in subtraction
 
 # ``work``: all that lasts from one call to the next, in one array (passing many costs numba time).
@@ -156,7 +159,6 @@ RING_COUNT = 2
 RING_TAIL = 3  # all entries of the window have this number or a higher one
 ODD_ROWS = 4  # 1: of some row a field is not as in PREPARED
 NETWORKED = 5  # 1: some row is of a network of a number of its own
-KEPT = 6  # a bit for each IP protocol that is no tunnel, as a feed has its packets
 WAITING = 8  # rows of the newest entries
 WAITING_MOST = 16
 HOST_SLOTS = WAITING + WAITING_MOST
@@ -173,7 +175,11 @@ TUNNELS = WIDE_ROWS + RING * WIDE_WORDS  # frames by the kind of their innermost
 NETWORKS = TUNNELS + TUNNEL_KINDS
 NETWORK_ROOM = 4096
 NETWORK_WORDS = 2
-WORK_SIZE = NETWORKS + NETWORK_ROOM * NETWORK_WORDS
+# What carries feeds without UDP: a bit for each IP protocol, which is no tunnel then, and each
+# Ethernet type (those are LEAST_ETHERTYPE or more).
+CARRIERS = NETWORKS + NETWORK_ROOM * NETWORK_WORDS
+CARRIER_BITS = 32  # in a word
+WORK_SIZE = CARRIERS + 65536 // CARRIER_BITS
 
 # What became of a record.
 IS_DATAGRAM = 1

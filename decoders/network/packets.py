@@ -7,7 +7,7 @@ has to last between chunks: the addresses, the destinations seen and the datagra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
@@ -195,6 +195,7 @@ class Packets:
         """These rows as datagrams for a decoder, whatever they are; ``told``: what is another."""
         nothing = np.zeros(len(rows), np.int64)
         columns = {name: self.columns[field][rows] for name, field in _OF_ROWS.items()}
+        columns["flags"] = columns["flags"] & k.EVENT_FLAGS
         columns |= {name: self.record_column(name)[rows] for name in ("frame", "at_ns")}
         columns |= {"barrier": nothing, "outcome": nothing.copy()}
         return replace(self.datagrams, **(columns | told))
@@ -269,17 +270,21 @@ class PacketReader:
     Args:
         capture, split: of the piece, for ``Datagrams``.
         compile_it: which form of the kernels.
-        kept: bits of the IP protocols that are left as they are, tunnels or not.
+        carriers: IP protocols and Ethernet types that carry feeds themselves: copies of theirs
+            are sought, too, and what they tunnel is left in them.
     """
 
-    def __init__(self, capture: int, split: int, *, compile_it: bool, kept: int = 0) -> None:
+    def __init__(
+        self, capture: int, split: int, *, compile_it: bool, carriers: Collection[int] = ()
+    ) -> None:
         self._capture = capture
         self._split = split
         self._compile_it = compile_it
         self._kernel = kernels.kernel("network.packet_kernels", compile_it=compile_it)
         self._work = kernels.memory(k.WORK_SIZE)
         self._work[k.RING_TAIL] = 1
-        self._work[k.KEPT] = kept
+        for number in carriers:
+            self._work[k.CARRIERS + number // k.CARRIER_BITS] |= 1 << number % k.CARRIER_BITS
         self._out = np.zeros(0, np.int64)
         self._rows = self._room = 0
         self._no_l3 = self._nothing = self._all = np.zeros(0, np.int64)
@@ -316,7 +321,7 @@ class PacketReader:
         """Frames whose packet came in a tunnel, by the kind of the innermost and its network."""
         counts = self._work[k.TUNNELS : k.NETWORKS].tolist()
         found = {name: counts[kind] for kind, name in TUNNEL_NAMES.items() if counts[kind]}
-        known = self._work[k.NETWORKS : k.WORK_SIZE].reshape(-1, k.NETWORK_WORDS)
+        known = self._work[k.NETWORKS : k.CARRIERS].reshape(-1, k.NETWORK_WORDS)
         for key, frames in sorted(known[known[:, 0] > 0].tolist()):
             kind, number = key - 1 & 0xFF, key - 1 >> 8
             found[f"{TUNNEL_NAMES[kind]} {NUMBER_NAMES[kind]} {number}"] = frames

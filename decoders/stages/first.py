@@ -75,7 +75,7 @@ def decode_piece(
     )
     checksums = ChecksumCheck(settings.damaged_of(piece.capture))
     packet_reader = PacketReader(
-        piece.capture, piece.split, compile_it=compile_it, kept=settings.kept_protocols
+        piece.capture, piece.split, compile_it=compile_it, carriers=settings.feed_carriers
     )
     dispatcher = Dispatcher(settings)
     account = Account(piece.capture, piece.split, dispatcher.systems)
@@ -85,7 +85,7 @@ def decode_piece(
     carriers = _carriers(settings, account)
     seen, chosen = NetworksSeen(), None
     if (networks := settings.chosen_of(piece.capture)).networks:
-        chosen = OfNetworks(networks, compile_it=compile_it, kept=settings.kept_protocols)
+        chosen = OfNetworks(networks, compile_it=compile_it, carriers=settings.feed_carriers)
     chunks = reader if chosen is None else chosen.of(reader)
     near = partial(_neighbours, networks=networks, settings=settings, compile_it=compile_it)
     before = near(piece.before, at=-sum(p.size_bytes for p in piece.before))
@@ -151,7 +151,7 @@ def _neighbours(
     bytes from its own: a datagram that came twice may have come first there."""
     of_networks = None
     if networks.networks:
-        of_networks = OfNetworks(networks, compile_it=compile_it, kept=settings.kept_protocols)
+        of_networks = OfNetworks(networks, compile_it=compile_it, carriers=settings.feed_carriers)
     for piece in pieces:
         with contextlib.suppress(CaptureError):  # its own account says what is wrong with it
             records = Reader(piece, compile_it)

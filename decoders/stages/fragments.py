@@ -386,8 +386,8 @@ class Assembler:
         compile_it = self._compile_it
         if compile_it is None:
             compile_it = self._seen_bytes // 100 >= COMPILE_FROM_RECORDS
-        kept = self._settings.kept_protocols
-        reader = PacketReader(capture, split, compile_it=compile_it, kept=kept)
+        carriers = self._settings.feed_carriers
+        reader = PacketReader(capture, split, compile_it=compile_it, carriers=carriers)
         chosen = self._settings.chosen_of(capture)
         for found in reader.read(_records(wholes)):
             packets = found if checksums is None else checksums.judged(reader, found)

@@ -323,8 +323,11 @@ class FeedReporter(Reporter[Subject]):
         )  # fmt: skip
         yield from self._noted(
             "FD006", about, stream.copies,
-            "{count:message} of {sender_member} had arrived and came again in "
-            "{count|another datagram|other datagrams}.", "a number that had arrived",
+            "{count:message} of {sender_member} had arrived and came again"
+            + (", at least {alike} in datagrams that are the same byte for byte: without IP ids "
+               "nothing tells whether the network or the sender repeated {alike|it|those}."
+               if stream.alike else " in {count|another datagram|other datagrams}."),
+            "a number that had arrived", alike=stream.alike,
         )  # fmt: skip
         tails = stream.tails if stream.sink is None else Noted()
         yield from self._noted(

@@ -16,6 +16,7 @@ from seqaudit.replay.feeds.stream_state import MAX_LISTED, StreamState
 from seqaudit.replay.sequence.gaps import Mark, Outcome, Part
 
 DUPLICATE: Final = int(Flag.NETWORK_DUPLICATE)
+ALIKE: Final = int(Flag.ALIKE)
 REPAIR: Final = int(Kind.RETRANSMISSION)
 
 
@@ -73,6 +74,7 @@ class LateRows(StreamState):
             self._not_needed(row, late.copies, mark)
         elif late.copies:
             self.copies.add(first, first + late.copies, mark)
+            self.alike += late.copies if row.flags & ALIKE else 0
 
     def _not_needed(self, row: FeedRow, copies: int, mark: Mark) -> None:
         if self.asked.within(row.first, row.stop):

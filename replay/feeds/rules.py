@@ -40,14 +40,15 @@ FEED: Final[tuple[Rule, ...]] = (
     info(
         "FD005", "feed-network-duplicates",
         "The network delivered datagrams of a feed twice.",
-        "The same IP id and bytes captured again within a second.",
+        "The same IP id and bytes captured again within two seconds.",
         "Look for a switching loop, a doubled mirror session or two capture interfaces.",
         _SOURCE),
     info(
         "FD006", "feed-repeated",
-        "Numbers that had arrived came again in datagrams of their own, unasked and not marked as "
-        "repairs.",
-        "A number that had arrived, in another datagram than the first.",
+        "Numbers that had arrived came again, unasked and not marked as repairs, and IP ids do not "
+        "show that the network repeated them.",
+        "A number that had arrived, in a datagram with another IP id, with other bytes, or without "
+        "an IP id (IPv6, Ethernet, or 0): the network may have delivered the same one again.",
         "Look for two senders, or for lines A and B that are not declared as lines.",
         _SOURCE),
     warning(

@@ -40,7 +40,7 @@ class StreamState:
     __slots__ = (
         "_held", "_held_high", "_held_revealed", "_near", "_numberings", "_order", "_silent",
         "_source", "_trial",
-        "after_end", "arrivals", "asked", "bits", "bytes", "copies", "counts", "declares",
+        "after_end", "alike", "arrivals", "asked", "bits", "bytes", "copies", "counts", "declares",
         "deepest", "destination", "duplicates", "either", "ended", "ended_numberings", "first",
         "forgotten", "gap_count", "gaps", "highest", "key", "last_frame", "last_ns", "late",
         "lowest", "messages", "needless", "now", "odd_counts", "open_at_end", "open_count",
@@ -87,6 +87,7 @@ class StreamState:
         self.recovery = Durations()
         self.duplicates = Noted()
         self.copies = Noted()
+        self.alike = 0  # of those, byte for byte and without IP ids; at least so many
         self.forgotten = 0
         self.useful = 0
         self.needless = Noted()

@@ -212,9 +212,7 @@ def draw_carried(seed: int, shape: str, *, size: int = 300, rates: Rates | None 
     frames = [(at_ns, frame) for at_ns, _, frame in sorted(shots)]
     frames.append((now + 5_000 * MS, other))
     by = {"vlan": "vlan", "vxlan": "vni", "gre": "vni"}.get(shape, "key")
-    return Carried(
-        shape, feed_of(shape), frames, network.holds, by, shape not in ("ethernet", "ip")
-    )
+    return Carried(shape, feed_of(shape), frames, network.holds, by, shape != "ethernet")
 
 
 @dataclass

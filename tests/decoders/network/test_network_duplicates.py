@@ -2,7 +2,8 @@
 
 import random
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,12 +21,8 @@ MODES = pytest.mark.parametrize("compile_it", [False, True])
 
 def flagged(packets: Sequence[Packet], *, compile_it: bool) -> list[bool]:
     """Which are network duplicates."""
-    reader = PacketReader(0, 0, compile_it=compile_it)
-    return [
-        bool(flags & Flag.NETWORK_DUPLICATE)
-        for found in reader.read(records(packets))
-        for flags in found.column(k.FLAGS).tolist()
-    ]
+    found = marked(packets, compile_it=compile_it)
+    return [bool(flags & Flag.NETWORK_DUPLICATE) for flags in found]
 
 
 def constant(payload: bytes, *, vlan: bool = False, ident: int = 0, checksum: int = 0) -> Packet:
@@ -183,9 +180,11 @@ def without_ids(payload: bytes, at_ns: int, *, v6: bool) -> Packet:
     return Packet(ethernet(ipv4(udp(payload), ident=0, dont_fragment=True)), at_ns=at_ns)
 
 
-def marked(packets: Sequence[Packet], *, compile_it: bool) -> list[int]:
+def marked(
+    packets: Sequence[Packet], *, compile_it: bool, carriers: Collection[int] = ()
+) -> list[int]:
     """What is noted of those that were captured before each."""
-    reader = PacketReader(0, 0, compile_it=compile_it)
+    reader = PacketReader(0, 0, compile_it=compile_it, carriers=carriers)
     wanted = int(Flag.ALIKE | Flag.NETWORK_DUPLICATE) | k.OTHERS_BEFORE
     return [
         flags & wanted
@@ -237,3 +236,54 @@ def test_one_with_an_ip_id_is_not_like_one_without(compile_it: bool) -> None:
     with_id = Packet(ethernet(ipv4(udp(b"same"), ident=0)))
     packets = [with_id, without_ids(b"same", 0, v6=False)]
     assert marked(packets, compile_it=compile_it) == [0, 0]
+
+
+TWICE = int(Flag.NETWORK_DUPLICATE)
+ESP, OSPF, PTP, SV = 50, 89, 0x88F7, 0x88BA
+
+
+@MODES
+@pytest.mark.parametrize("protocol", [ESP, OSPF, 255])
+def test_copies_of_what_ip_carries_are_found_where_it_carries_a_feed(
+    protocol: int, compile_it: bool
+) -> None:
+    """By their ids, which tell what the network doubled from what its sender repeated."""
+    first = Packet(ethernet(ipv4(b"payload", protocol=protocol, ident=7)))
+    again = Packet(ethernet(ipv4(b"payload", protocol=protocol, ident=8)))
+    other = Packet(ethernet(ipv4(b"payload", protocol=protocol ^ 1, ident=7)))
+    v6 = Packet(ipv6(b"payload", next_header=protocol), 229)
+    packets = [first, again, other, first, other, v6, v6]
+    told = partial(marked, packets, compile_it=compile_it)
+    assert told(carriers={protocol}) == [0, 0, 0, TWICE, 0, 0, ONCE]
+    assert told(carriers={protocol ^ 1, PTP}) == [0, 0, 0, 0, TWICE, 0, 0]
+    assert not any(told())
+
+
+@MODES
+def test_copies_of_frames_are_found_where_ethernet_carries_a_feed(compile_it: bool) -> None:
+    """By their addresses and all behind their tags: a frame has no id."""
+
+    def frame(payload: bytes, ethertype: int = SV, tags: Sequence[int] = ()) -> Packet:
+        return Packet(ethernet(payload, ethertype, tags))
+
+    elsewhere = b"another source"[:12] + frame(b"").data[12:]
+    packets = [
+        frame(b"sample 1"), frame(b"sample 2"), frame(b"sample 1", PTP),
+        Packet(elsewhere + b"sample 1"), frame(b"sample 1", tags=[0x88A8, 0x8100]),
+        frame(b"sample 2").cut(20), frame(b"sample 2"),
+    ]  # fmt: skip
+    told = partial(marked, packets, compile_it=compile_it)
+    assert told(carriers={SV}) == [0, 0, 0, 0, ONCE, 0, ONCE]
+    assert told(carriers={PTP, SV})[2] == 0
+    assert not any(told(carriers={PTP}))
+    ends = [frame(b"x" * size) for size in range(4)]
+    assert not any(marked(ends * 2, compile_it=compile_it, carriers={SV}))
+
+
+@MODES
+def test_a_packet_in_fragments_is_known_by_its_first_one(compile_it: bool) -> None:
+    parts = [
+        Packet(ethernet(ipv4(bytes(16), protocol=ESP, ident=7, more=place == 0, offset=place)))
+        for place in (0, 16)
+    ]
+    assert marked(parts * 2, compile_it=compile_it, carriers={ESP}) == [0, 0, TWICE, 0]

@@ -172,7 +172,7 @@ def test_tunnels_are_counted(name: str) -> None:
 def test_more_networks_than_are_told_apart_are_counted_by_kind() -> None:
     carried = [OUTER / UDP(dport=4789) / VXLAN(vni=n) / frame(INNER) for n in (1, 2, 1 << 23)]
     reader = PacketReader(0, 0, compile_it=False)
-    full = reader._work[k.NETWORKS : k.WORK_SIZE].reshape(-1, k.NETWORK_WORDS)
+    full = reader._work[k.NETWORKS : k.CARRIERS].reshape(-1, k.NETWORK_WORDS)
     list(reader.read(records([Packet(bytes(frame(one))) for one in carried[:2]])))
     full[full[:, 0] == 0] = -1, 0
     list(reader.read(records([Packet(bytes(frame(one))) for one in carried])))

@@ -159,6 +159,17 @@ def test_a_number_in_another_datagram_is_a_copy() -> None:
     assert told(data(1), data(2), data(2), data(3)) == [("FD006", "likely", [[2, 2]])]
 
 
+@pytest.mark.rule("FD006")
+def test_of_what_came_again_without_ip_ids_nothing_tells_who_repeated_it() -> None:
+    twins = [data(number, flags=int(Flag.MULTICAST | Flag.ALIKE)) for number in (2, 3)]
+    (found,) = findings([data(1), data(2), data(3), data(2), twins[1], data(4)], "FD006")
+    assert found["detail"]["seqnos"] == [[2, 3]]
+    assert "at least {alike} in datagrams that are the same" in found["detail"]["text"]
+    assert found["detail"]["facts"]["alike"] == 1
+    (sure,) = findings([data(1), data(2), data(2), data(3)], "FD006")
+    assert "in {count|another datagram|other datagrams}." in sure["detail"]["text"]
+
+
 @pytest.mark.rule("FD007")
 @pytest.mark.parametrize("says", [heartbeat, end])
 def test_the_next_number_reveals_a_lost_tail(says: Any) -> None:
