@@ -48,16 +48,6 @@ PARITY: Final = "parity packets (FEC) were sent; whether receivers repaired with
 
 
 @dataclass(slots=True)
-class Requester:
-    """NAKs of one receiver."""
-
-    requests: int = 0
-    sqns: int = 0
-    naks: Counter[int] = field(default_factory=Counter)  # of each of the first sqns
-    first: Mark | None = None
-
-
-@dataclass(slots=True)
 class NotedSqns:
     """Sqns that something was noticed about."""
 
@@ -71,6 +61,15 @@ class NotedSqns:
         self.count += stop - first
         if len(self.marks) < MAX_MARKS:
             self.marks.append(mark)
+
+
+@dataclass(slots=True)
+class Requester:
+    """NAKs of one receiver, and the sqns that it lacked."""
+
+    requests: int = 0
+    naks: Counter[int] = field(default_factory=Counter)  # of each of the first sqns
+    lacked: NotedSqns = field(default_factory=NotedSqns)
 
 
 class PgmEngine:
@@ -269,11 +268,10 @@ class PgmEngine:
             self.window.confirmed(sqns, mark)
             return
         asker = self.requesters.setdefault(event.source or "", Requester())
-        asker.first = asker.first or mark
         asker.requests += event.count
-        asker.sqns += len(sqns)
         own = event.source == self.vantage.address
         for sqn in sqns:
+            asker.lacked.add(sqn, sqn + 1, mark)
             self.asked.add(sqn, sqn + 1)
             if len(asker.naks) < MAX_ASKED or sqn in asker.naks:
                 asker.naks[sqn] += event.count
@@ -339,7 +337,7 @@ def summary(engine: PgmEngine) -> PgmStreamRow:
         return None if name in unknown else count
 
     asked = sum(r.requests for r in engine.requesters.values())
-    asked_sqns = sum(r.sqns for r in engine.requesters.values())
+    asked_sqns = sum(r.lacked.count for r in engine.requesters.values())
     side: Side = "sent" if engine.receiving else "arrived" if engine.sending else "passed"
     return {
         "role": "receiver" if engine.receiving else "sender" if engine.sending else "between",
@@ -376,7 +374,7 @@ def summary(engine: PgmEngine) -> PgmStreamRow:
         },
         "recovery_ns": engine.recovery.percentiles(),
         "peers": {
-            address: {"requests": r.requests, "requested_seqnos": r.sqns}
+            address: {"requests": r.requests, "requested_seqnos": r.lacked.count}
             for address, r in sorted(engine.requesters.items())
         },
         "unknown": unknown,

@@ -138,6 +138,7 @@ class _PgmFindings(Reporter[_PgmSubject]):
                 "PG004", engine.copies, SHOWN,
                 "{count:packet} of {sender_member} {count|was|were} captured more than once.",
             )  # fmt: skip
+        yield from self._asked_elsewhere()
         yield from self._oversized()
         yield from self._unanswered()
 
@@ -247,14 +248,25 @@ class _PgmFindings(Reporter[_PgmSubject]):
                          f"{{wanted{asked}}} of them")  # fmt: skip
                 facts |= {f"asker{asked}_member": address, f"times{asked}": sum(wanted.values()),
                           f"wanted{asked}": len(wanted)}  # fmt: skip
-                if requester.first is not None:
-                    evidence.append((requester.first, f"a NAK of {address}"))
+                evidence.append((requester.lacked.marks[0], f"a NAK of {address}"))
                 asked += 1
         text += ", and no RDATA passed." if asked else "; nobody was seen to ask for them."
         yield self.make(
             self.about, "PG007", UNDECIDABLE, text, seqnos=list(missing)[:1000],
             mark=holes[0].revealed, evidence=evidence, facts=facts,
         )  # fmt: skip
+
+    def _asked_elsewhere(self) -> Iterator[Finding]:
+        """PG010: whoever asks lacks what it asks for, wherever its NAK passes."""
+        for address, requester in sorted(self.engine.requesters.items()):
+            if not self.engine.receiving or address != self.engine.vantage.address:
+                yield self._noted(
+                    "PG010", requester.lacked, SHOWN,
+                    "{asker_member} lacked {count:packet} of {sender_member} and asked for "
+                    "{count|it|them}: lost or late on the way, dropped inside it, or from before "
+                    "it joined; its own capture shows which, and what came.",
+                    shows="a NAK", distinct=True, asker_member=address,
+                )  # fmt: skip
 
     def _oversized(self) -> Iterator[Finding]:
         """Packets that no receiver can take: shown by one that asks for what came to it."""
@@ -293,13 +305,14 @@ class _PgmFindings(Reporter[_PgmSubject]):
 
     def _noted(
         self, rule: str, noted: NotedSqns, claim: Claim, text: str, default: str | None = None,
-        *, distinct: bool = False,
+        *, distinct: bool = False, shows: str = "here", **facts: object,
     ) -> Finding:  # fmt: skip
         return self.make(
             self.about, rule, claim, text,
             seqnos=list(noted.ranges)[:1000], mark=noted.marks[0],
-            evidence=[(mark, "here") for mark in noted.marks[:MAX_EVIDENCE]],
-            facts={"count": noted.ranges.total() if distinct else noted.count}, default=default,
+            evidence=[(mark, shows) for mark in [*dict.fromkeys(noted.marks)][:MAX_EVIDENCE]],
+            facts={"count": noted.ranges.total() if distinct else noted.count} | facts,
+            default=default,
         )  # fmt: skip
 
     def _default(self, name: str) -> tuple[str, ...]:

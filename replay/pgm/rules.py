@@ -80,4 +80,13 @@ PGM: Final[tuple[Rule, ...]] = (
         "read yet what waited for it. Packets that are too large are PG006.",
         "Look at the receiver: socket buffer (net.core.rmem_max), processor time, filters.",
         "raims.md 2"),
+    warning(
+        "PG010", "pgm-asked-for",
+        "A receiver lacked PGM packets and asked for them, as a capture shows that is not its own.",
+        "A NAK (request) names what its receiver's window lacks, wherever it passes: at the "
+        "sender, between, or at another receiver. NNAKs are feedback of repairers that lack "
+        "nothing, and do not count; a PGM router asks in its own name for receivers behind it.",
+        "Capture at the receiver that asked, or give that capture as well: it shows whether they "
+        "were lost, late or dropped inside, and whether they came.",
+        "raims.md 2; RFC 3208 8.3"),
 )  # fmt: skip

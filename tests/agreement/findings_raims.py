@@ -27,7 +27,7 @@ Figure = tuple[str, Any, Any, str]
 COUNTED: Final = {"repeat": "RA008", "not sub": "RA009", "ibx loss": "RA010"}
 LOST, UNKNOWN_SIZE, NOT_COUNTED, GLOBAL, FALSE_LOSS = "RA001", "RA002", "RA003", "RA004", "RA005"
 ZERO, NOTICED, ENCRYPTED, RESTARTED = "RA006", "RA011", "RA021", "RA022"
-REPAIRED, GAVE_UP, LATE, TWICE = "PG001", "PG002", "PG003", "PG004"
+REPAIRED, GAVE_UP, LATE, TWICE, ASKED = "PG001", "PG002", "PG003", "PG004", "PG010"
 #: What rests on more than the truth tells: numbering begun anew, convergence.
 OPEN: Final = frozenset({"RA007", "RA014", "RA020", "RA029", "PG007"})
 
@@ -157,6 +157,12 @@ class Happened:
         return {key for key in (self.dropped - self.never_came) | late if key[1] in asked}
 
     @cached_property
+    def asked(self) -> set[int]:
+        """What other daemons asked for."""
+        own = self.truth["nodes"][self.node]["ip"]
+        return {sqn for requester, sqn in read_naks(self.capture) if requester != own}
+
+    @cached_property
     def lost(self) -> dict[str, int]:
         """Publisher -> messages that clients here did not get although the publisher lives on."""
         found: dict[str, int] = {}
@@ -212,6 +218,7 @@ def expected(happened: Happened) -> set[str]:
     rules |= {RESTARTED} if happened.restarted else set()
     rules |= {REPAIRED} if happened.repaired else set()
     rules |= {GAVE_UP} if happened.never_came else set()
+    rules |= {ASKED} if happened.asked else set()
     return rules | ({TWICE} if twice(happened) else set())
 
 
@@ -249,14 +256,15 @@ def finding_figures(happened: Happened, findings: list[Mapping[str, Any]]) -> It
         said = sum(_first_number(finding) for finding in told)
         yield "lost and counted, in findings", said, happened.counted("msg loss"), ""
     if not happened.over_tcp:
-        for rule, keys in (
-            (REPAIRED, happened.repaired),
-            (GAVE_UP, happened.never_came),
-            (TWICE, twice(happened)),
+        for rule, sqns in (
+            (REPAIRED, {sqn for _, sqn in happened.repaired}),
+            (GAVE_UP, {sqn for _, sqn in happened.never_came}),
+            (TWICE, {sqn for _, sqn in twice(happened)}),
+            (ASKED, happened.asked),
         ):
             ours = [sn for f in own if f["rule"] == rule for a, b in f["seqnos"]
                     for sn in range(a, b + 1)]  # fmt: skip
-            yield f"{rule} seqnos", to_ranges(ours), to_ranges({sqn for _, sqn in keys}), ""
+            yield f"{rule} seqnos", to_ranges(ours), to_ranges(sqns), ""
 
 
 def _first_number(finding: Mapping[str, Any]) -> int:

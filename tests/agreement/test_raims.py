@@ -17,8 +17,8 @@ ROOT: Final = Path(__file__).parents[2]
 FIXTURES: Final = ROOT / "fixtures" / "raims"
 ALL_RECORDINGS: Final = ROOT.parent / "shared" / "captures" / "raims"
 
-FIXTURE_EQUAL: Final = 1948
-ALL_EQUAL: Final = 6820
+FIXTURE_EQUAL: Final = 1979
+ALL_EQUAL: Final = 6924
 
 WHERE_ALL_ARE: Final = pytest.mark.skipif(
     not ALL_RECORDINGS.is_dir(), reason="the full set of recordings is not here"

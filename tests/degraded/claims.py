@@ -21,6 +21,7 @@ IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
     "MC024": ("MC001", "MC002", "MC003", "MC005"),
     "PG001": ("PG003",),  # late, and sent again
     "PG007": ("PG001", "PG002"),
+    "PG010": ("PG001", "PG002", "PG003", "PG009"),
     "RA001": ("RA002",),
     "UC001": ("UC003", "UC034"),
     "UC033": ("UC001", "UC002", "UC003", "UC030"),

@@ -511,9 +511,10 @@ def refuted(found: claims.Finding, truth: Truth) -> str | None:
         return NEVER[found.rule]
     if found.rule == "RA022":
         return None if truth.again else "nobody started again"
-    packets = {"PG001": truth.lacked, "PG002": truth.given_up, "PG009": truth.inside}
+    packets = {"PG001": (truth.lacked,), "PG002": (truth.given_up,), "PG009": (truth.inside,),
+               "PG010": (truth.lacked, truth.given_up, truth.inside)}  # fmt: skip
     if found.rule in packets:
-        wrong = found.seqnos - packets[found.rule][found.stream]
+        wrong = found.seqnos.difference(*(some[found.stream] for some in packets[found.rule]))
         return f"not so of {claims.shown(wrong)}" if wrong else None
     if found.rule in ("RA001", "RA002", "RA003", "RA004", "RA013"):
         bridge, _, subject = found.stream.partition("|")

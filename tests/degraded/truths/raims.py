@@ -59,6 +59,13 @@ def _packets_not_lost(recording: Recording, file: str | None, found: Finding) ->
     return f"the switch did not touch {shown(wrong)}" if wrong else None
 
 
+def _packets_not_asked_for(recording: Recording, file: str | None, found: Finding) -> str | None:
+    """PG010: packets that the switch did not touch on their way to any receiver."""
+    source = _node_of(recording, found.sender)
+    wrong = set(found.seqnos) - _touched(recording, source, None, ("ODATA", "RDATA"))
+    return f"the switch did not touch {shown(wrong)}" if wrong else None
+
+
 def _packets_came(recording: Recording, file: str | None, found: Finding) -> str | None:
     """PG002: given up, and the clients here got every message of everybody."""
     node = _here(recording, file)
@@ -191,6 +198,7 @@ PREDICATES: Final[Mapping[str, Predicate]] = {
     "CP007": _packets_lost,
     "PG001": _packets_not_lost,
     "PG002": _packets_came,
+    "PG010": _packets_not_asked_for,
     "RA001": _not_counted,
     "RA002": _messages_delivered,
     "RA003": _messages_delivered,

@@ -177,7 +177,26 @@ def test_where_nobody_is_known_to_look_on_what_was_asked_for_is_said_by_who_aske
     assert (found["facts"]["count"], found["facts"]["times0"], found["facts"]["asker0_member"]) == (
         1, 2, HERE,
     )  # fmt: skip
-    assert sureness_of(rows) == {"PG007": ["cannot be told"]}
+    assert sureness_of(rows) == {"PG007": ["cannot be told"], "PG010": ["proven"]}
+
+
+@pytest.mark.parametrize("at", [THERE, "10.0.0.9", None])
+def test_whoever_asks_lacked_it_wherever_its_requests_pass(at: str | None) -> None:
+    other = "10.0.0.8"
+    engine = PgmEngine("pgm|0102.1", {}, Vantage() if at is None else Vantage("member", at))
+    for event in (
+        *(packet("ODATA", sqn, sqn / 10) for sqn in (1, 2, 3)), nak(2, 0.32), nak(2, 0.82),
+        nak(3, 0.9), replace(nak(2, 1.0), wire_kind="NNAK", source=other),
+        replace(nak(1, 1.1), source=other), packet("RDATA", 1, 1.2), packet("SPM", 3, 1.3),
+    ):  # fmt: skip
+        engine.feed(event)
+    engine.close()
+    found = [row.detail for row in pgm_findings.results(engine, 0, T0) if row.kind == FINDING]
+    asked = [row for row in found if row["rule"] == "PG010"]
+    told = [(r["facts"]["asker_member"], r["facts"]["count"], r["seqnos"]) for r in asked]
+    assert told == [(other, 1, [[1, 1]]), (HERE, 2, [[2, 3]])]
+    assert [len(row["evidence"]) for row in asked] == [1, 3]
+    assert {row["certainty"] for row in asked} == {"proven"}
 
 
 def test_findings_of_a_receiver_of_pgm() -> None:
@@ -253,16 +272,17 @@ def test_with_parity_packets_nothing_is_said_of_what_was_repaired() -> None:
 def test_a_sender_that_confirms_and_never_repairs() -> None:
     asked = [nak(1), packet("NCF", 1, 0.01, detail="[[1,2]]")]
     once = received(packet("ODATA", 1), *asked, packet("SPM", 1, 5.0), at=THERE)
-    assert sureness_of(once) == {"PG005": ["likely"]}
+    assert sureness_of(once) == {"PG005": ["likely"], "PG010": ["proven"]}
     more = [nak(1, 0.6), nak(2, 0.0), packet("NCF", 2, 0.01, detail="[[2,3]]"), nak(2, 0.6)]
     again = received(
         packet("ODATA", 1), packet("ODATA", 2), *asked, *more, packet("SPM", 2, 5.0), at=THERE
     )
-    assert sureness_of(again) == {"PG005": ["proven"]}
+    assert sureness_of(again) == {"PG005": ["proven"], "PG010": ["proven"]}
     for left in ([], [packet("ODATA", 2)]):  # the originals are not in the capture
         fewer = received(*left, *asked, *more, packet("SPM", 2, 5.0), at=THERE)
-        assert sureness_of(fewer) == {"PG005": ["likely"]}
-    assert rules_of(received(packet("ODATA", 1), *asked, at=THERE)) == []  # it may come yet
+        assert sureness_of(fewer)["PG005"] == ["likely"]
+    # it may come yet
+    assert rules_of(received(packet("ODATA", 1), *asked, at=THERE)) == ["PG010"]
 
 
 @pytest.mark.parametrize(
