@@ -22,6 +22,7 @@ from seqaudit.replay.raims.publisher import PublisherWindow
 from seqaudit.replay.raims.seqno import BASES
 from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.subscriber import SubscriptionWindow
+from seqaudit.replay.sequence.gaps import Mark
 
 #: Flags that change nothing.
 _PLAIN: Final = ~int(Flag.MULTICAST)
@@ -150,7 +151,7 @@ class SteadyStreams:
                 clock.ahead_ns, clock.frame = ahead_ns, row[1]
         stream.goes_on(row, why)
         if entry is None:
-            peer.null_route.add(count, last_at_ns)
+            peer.null_route.add(count, Mark(row[3], last_at_ns))
             stream.unwanted += count
         else:
             word = "raims-9.6" if chain is None else "raims-9.9"

@@ -85,7 +85,7 @@ def _take_back(peer: Peer, stream: RaimsStream, told: Announced) -> None:
         stream.false_loss -= counted
         told.due.forget(peer.bridge, seqno)
         if copy:
-            peer.repeat.add(stop - seqno, step.mark.at_ns)
+            peer.repeat.add(stop - seqno, step.mark)
             verdict = replace(step.verdict, row="raims-9.0")
             stream.repeats.append(RepeatedMessage(verdict, step.mark, known=True))
             if [seqno, stop] in stream.delivered:

@@ -251,10 +251,10 @@ class LinkTable:
         link = self.pgm.get(stream.link)
         return 0 if link is None or stream.last_sqn is None else link.refused(stream.last_sqn)
 
-    def stands_since(self, stream: RaimsStream, went_on_ns: int) -> int | None:
-        """Since when its link may have handed on nothing more; see ``PgmLink.stands_since``."""
+    def stands_since(self, stream: RaimsStream, went_on: int) -> int | None:
+        """Since which frame its link may have handed on nothing more (``PgmLink.stands_since``)."""
         link = self.pgm.get(stream.link)
-        return None if link is None else link.stands_since(went_on_ns)
+        return None if link is None else link.stands_since(went_on)
 
     def held_up(self, stream: RaimsStream, times_ns: Iterable[int]) -> bool:
         """Is it unknown whether its link handed on messages before or behind one of these?"""

@@ -5,7 +5,7 @@ any other (TCP) is in order by itself. Messages behind a hole wait here.
 """
 
 import heapq
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -139,7 +139,7 @@ class PgmLink:
         self._gave_up = False
         self._gave_up_ns = -SAME_PASS_NS
         self._freed_ns: deque[int] = deque(maxlen=MAX_HELD)  # when messages went on behind one
-        self._parted_ns: deque[int] = deque(maxlen=MAX_HELD)  # when some did, up to another hole
+        self._parted: list[int] = []  # frames behind which some did, up to another hole
         self._held: list[tuple[int, int, Event]] = []
         self._order = 0
 
@@ -306,13 +306,15 @@ class PgmLink:
         asleep = at_ns - self._gave_up_ns < SAME_PASS_NS
         self._gave_up, self._gave_up_ns = asleep, at_ns
         in_vain = any(hole.fate is Fate.RETRIES for hole in self.window.ended)
-        if in_vain and self.window.holes and self._held and self._held[0][0] < self.window.next:
-            self._parted_ns.append(at_ns)
+        ended = self.window.ended[-1].ended if self.window.ended else None
+        behind = ended.frame if ended is not None else 0
+        parts = in_vain and self.window.holes and self._held
+        if parts and self._held[0][0] < self.window.next and len(self._parted) < MAX_HELD:
+            insort(self._parted, behind)
         if asleep:
             self._mark = None
             return ready
-        ended = self.window.ended[-1].ended if self.window.ended else None
-        self._mark = Mark(ended.frame if ended is not None else 0, at_ns)
+        self._mark = Mark(behind, at_ns)
         if self._held and self._held[0][0] < self.window.next:
             self._freed_ns.append(at_ns)
         return [*ready, *self._release(self._mark, self._to_come)]
@@ -326,11 +328,11 @@ class PgmLink:
         place = bisect_left(self._freed_ns, at_ns - slack_ns)
         return place < len(self._freed_ns) and self._freed_ns[place] <= at_ns + slack_ns
 
-    def stands_since(self, went_on_ns: int) -> int | None:
-        """Since when the daemon may have taken nothing more (raims.md 2): when a hole was first
-        given up before others, after it last showed that it went on; null: none was."""
-        place = bisect_right(self._parted_ns, went_on_ns)
-        return self._parted_ns[place] if place < len(self._parted_ns) else None
+    def stands_since(self, went_on: int) -> int | None:
+        """Since which frame the daemon may have taken nothing more (raims.md 2): where a hole was
+        first given up before others, after it last showed that it went on; null: none was."""
+        place = bisect_right(self._parted, went_on)
+        return self._parted[place] if place < len(self._parted) else None
 
     def between(self, sqn: int, other: int) -> Missing:
         """What of the sqns in between did not come."""

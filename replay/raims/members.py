@@ -66,14 +66,14 @@ class Daemons:
         elif self.observers:
             self.peer(event.source)
 
-    def learn(self, bridge: str, detail: Mapping[str, object], at_ns: int) -> None:
+    def learn(self, bridge: str, detail: Mapping[str, object], frame: int) -> None:
         """A peer answers for a daemon that the observer does not know itself."""
         self._changed()
         known = self.users.setdefault(bridge, Peer(bridge))
         known.user = known.user or str(detail.get("user") or "") or None
         if bridge != self.observer.bridge:
             peer = self.peer(bridge)
-            peer.met_ns = at_ns
+            peer.met_frame = frame
             peer.is_met(surely=True)
 
     def peer(self, bridge: str) -> Peer:

@@ -20,6 +20,8 @@ STARTED_NS: Final = 5_000_000_000
 SILENT: Final = 4
 #: Changes of subscriptions whose times are kept.
 MAX_CHANGES: Final = 10_000
+#: Heartbeats of a peer behind which routes agree again: two whole intervals.
+ROUTED_BEATS: Final = 3
 
 
 class Observer:
@@ -43,7 +45,7 @@ class Observer:
         self.last_change: int | None = None  # number of its last change of subscriptions
         self.changed_ns: list[int] = []  # when its subscriptions changed
         self.unseen: list[tuple[Mark, int, int]] = []  # where its numbers step: from, to
-        self.rerouted_ns: int | None = None  # when a daemon said last that it starts or ends
+        self.rerouted: int | None = None  # the frame in which one said last that it starts or ends
         self.last_of_peers: int | None = None  # number of its last word about its peers
         self.start_told = False  # its heartbeats said when it started
 
@@ -76,7 +78,7 @@ class Observer:
         dropped = detail.get("sync_bridge") if event.wire_kind == "DEL" else None
         for peer in self.peers.values():
             if not whole or peer.bridge == dropped:
-                peer.met_ns = event.at_ns
+                peer.met_frame = event.frame
         gone = self.peers.get(str(dropped))
         if gone is None:
             return
@@ -91,15 +93,15 @@ class Observer:
         if peer is not None and event.kind is Kind.DATA:
             peer.passed_on = True
 
-    def learns_routes(self, now_ns: int) -> None:
+    def learns_routes(self) -> None:
         """It has asked who is joined to whom, and the answer has nothing new: since a daemon came
         or went its routes do not agree, and which messages that nobody wanted it counted then is
-        not known. Two heartbeats of each end that."""
-        if self.rerouted_ns is None:
+        not known. Heartbeats of each end that."""
+        if self.rerouted is None:
             return
         for peer in self.peers.values():
-            if now_ns - self.rerouted_ns < 2 * peer.interval_ns:
-                peer.rerouted |= (peer.null_route.at_ns or -1) > self.rerouted_ns
+            if peer.beats_since(self.rerouted) < ROUTED_BEATS:
+                peer.rerouted |= peer.null_route.frame > self.rerouted
 
     @property
     def unseen_changes(self) -> int:

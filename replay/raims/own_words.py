@@ -107,9 +107,9 @@ def _told(state: RaimsState, observer: Observer) -> None:
             if loss is not None and peer is not None:
                 peer.msg_loss.count += stream.counts_as_told(loss)
         if peer is not None:
-            told_ns = [x.mark.at_ns for x in (stream.truth.losses if stream else ())
+            told_of = [x.mark.frame for x in (stream.truth.losses if stream else ())
                        if x.told == notice.mark]  # fmt: skip
-            peer.went_on_ns = max(peer.went_on_ns, notice.mark.at_ns, *told_ns)
+            peer.went_on = max(peer.went_on, notice.mark.frame, *told_of)
         if peer is not None and _is_more(observer, notice, told.get(notice.publisher)):
             peer.told_more = True
         told[notice.publisher] = notice

@@ -1,5 +1,6 @@
 """What the observing daemon knows and counts of each other one (raims.md 10)."""
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,15 +14,18 @@ class LossCounter:
 
     count: int = 0
     at_ns: int | None = None
+    frame: int = -1
 
-    def add(self, count: int, at_ns: int) -> None:
+    def add(self, count: int, mark: Mark) -> None:
         if count:
             self.count += count
-            self.at_ns = at_ns
+            self.at_ns, self.frame = mark.at_ns, mark.frame
 
 
 #: Words of a peer that is gone after which it stays so.
 LAST_WORDS: Final = frozenset({"BYE", "DEL", "ADJ"})
+#: Heartbeats that are remembered: more than come until a peer is dropped for want of them.
+MAX_BEATS: Final = 100
 
 
 @dataclass(slots=True)
@@ -51,9 +55,9 @@ class Peer:
     told_more: bool = False  # among them such as the replay does not have
     clock_pairs: int = 0  # messages that ``skew`` is of
     doubted: bool = False  # it seemed dropped, and the capture may lack what it said
-    went_on_ns: int = -1  # when the observer surely still took what it sends
+    went_on: int = -1  # the last frame by which the observer surely took what it sends
     dropped_though_heard: bool = False  # the observer says so, and heartbeats of it had come
-    met_ns: int = -1  # when it was authenticated or dropped last, as far as the capture shows
+    met_frame: int = -1  # where it was authenticated or dropped last, as far as is captured
     passed_on: bool = False  # the observer passes on what it sends, or may
     unread: bool = False  # numbers of it came just before their connection was reset
     ended: Mark | None = None  # BYE
@@ -66,6 +70,8 @@ class Peer:
     clock_ns: int | None = None  # the same by its last heartbeat, sent when its time is taken
     heard_ns: int | None = None  # last heartbeat
     heard_frame: int = 0
+    #: frames of its last heartbeats, and their times by its own clock
+    beats: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=MAX_BEATS))
     unmet: bool = False  # it has begun, and was not authenticated yet
     came_unmet: bool = False  # messages of it came then
     interval_ns: int = 10_000_000_000
@@ -88,13 +94,17 @@ class Peer:
         # the daemons of tcp-partition-1 and pub-restart-3 log 10 s at an interval of 4, 22 at 10
         return self.heard_ns is not None and now_ns - self.heard_ns > self.limit_ns
 
-    def is_spoken_to(self, now_ns: int) -> None:
+    def is_spoken_to(self) -> None:
         """The observer tells it what it tells only a peer: had it taken no heartbeat for so long,
-        it would have dropped it."""
+        by the clock that they were sent by, it would have dropped it."""
         self.is_met()
-        then_ns = now_ns - self.limit_ns
-        if self.met_ns < then_ns:
-            self.went_on_ns = max(self.went_on_ns, then_ns)
+        then = [frame for frame, at_ns in self.beats if at_ns <= self.beats[-1][1] - self.limit_ns]
+        if then and self.met_frame < then[-1]:
+            self.went_on = max(self.went_on, then[-1])
+
+    def beats_since(self, frame: int) -> int:
+        """How many of its heartbeats came behind a frame, of the last ones."""
+        return sum(came > frame for came, _ in self.beats)
 
     def is_met(self, *, surely: bool = False) -> None:
         """The observer takes what it sends, surely only from now on; else it may have before."""
@@ -128,12 +138,16 @@ class Peer:
         """Is it known as before, and its clock? ``is_known`` would change nothing."""
         return not (self.dropped or self.is_silent(now_ns) or link in self.closed or not self.skew)
 
-    def heard(self, word: str, interval: object, mark: Mark, link: str) -> None:
+    def heard(
+        self, word: str, interval: object, mark: Mark, link: str, stamp_ns: int | None
+    ) -> None:
         """A message that says that it lives, or authenticates it."""
+        if word == "HB" and stamp_ns is not None:
+            self.beats.append((mark.frame, stamp_ns))
         self.is_known(mark.at_ns, link)
         self.revived = self.dropped and (self.revived or word not in LAST_WORDS)
         if word == "AUTH":
-            self.met_ns = mark.at_ns
+            self.met_frame = mark.frame
             self.dropped, self.dropped_ns, self.revived = False, None, False
         if word in ("HB", "HELO", "AUTH"):
             self.heard_ns, self.heard_frame = mark.at_ns, mark.frame

@@ -153,8 +153,8 @@ class Receiving:
         observer, event = self._state.observer, message.event
         if not observer.window.subscriptions.routed(message.subject):
             peer.unrouted = peer.unrouted or mark
-            peer.rerouted |= peer.met_ns < 0 and observer.start_told
-            peer.null_route.add(event.count, last.at_ns)
+            peer.rerouted |= peer.met_frame < 0 and observer.start_told
+            peer.null_route.add(event.count, last)
             stream.unwanted += event.count
             return []
         verdicts = observer.window.arrive(
@@ -165,16 +165,16 @@ class Receiving:
             count = verdict.stop - verdict.seqno
             if verdict.status is Status.NOT_SUBSCRIBED:
                 peer.unmatched = peer.unmatched or mark
-                peer.not_subscribed.add(count, last.at_ns)
-                peer.null_route.add(count, last.at_ns)
+                peer.not_subscribed.add(count, last)
+                peer.null_route.add(count, last)
                 stream.unwanted += count
             elif verdict.status is Status.REPEAT:
-                peer.repeat.add(count, last.at_ns)
+                peer.repeat.add(count, last)
                 stream.repeats.append(RepeatedMessage(verdict, mark, known))
             else:
                 stream.deliver(verdict.seqno, verdict.stop)
             if verdict.counted:
-                peer.msg_loss.add(verdict.counted, mark.at_ns)
+                peer.msg_loss.add(verdict.counted, mark)
         return verdicts
 
     def _judge(
@@ -219,12 +219,12 @@ class Receiving:
         observer, event = self._state.observer, message.event
         subject = str(event.destination)
         if not observer.window.subscriptions.routed(subject):
-            peer.null_route.add(event.count, last.at_ns)
+            peer.null_route.add(event.count, last)
             return
         path = int(message.subject.removeprefix("#") or 0)
         for verdict in observer.window.glsno(message.source, path, message.seqno, message.stop):
             if verdict.status is Status.REPEAT:
-                peer.repeat.add(verdict.stop - verdict.seqno, last.at_ns)
+                peer.repeat.add(verdict.stop - verdict.seqno, last)
                 stream.repeats.append(RepeatedMessage(verdict, mark, known))
             else:
                 stream.deliver(verdict.seqno, verdict.stop)
@@ -239,10 +239,10 @@ class Receiving:
         word = event.wire_kind
         peer.first = peer.first or mark
         if word in ("HELO", "BYE"):
-            self._state.observer.rerouted_ns = mark.at_ns
+            self._state.observer.rerouted = mark.frame
         here = event.destination == self._state.observer.bridge
         if word == "ADJ_RPY" and here and "link_state" not in detail:
-            self._state.observer.learns_routes(mark.at_ns)
+            self._state.observer.learns_routes()
         start = detail.get("start")
         if word in ("HELO", "HB", "AUTH") and isinstance(start, int):
             self._state.members.users.setdefault(event.source, Peer(event.source)).start_ns = start
@@ -270,14 +270,14 @@ class Receiving:
                 window.rotation.scale(mark.at_ns)
         told = detail.get("session_bridge")
         if word == "SYNC_RPY" and event.destination == self._state.observer.bridge and told:
-            self._state.members.learn(str(told), detail, event.at_ns)
-        if word == "HELO" and _begins(detail) and peer.heard_ns is None and peer.met_ns < 0:
+            self._state.members.learn(str(told), detail, event.frame)
+        if word == "HELO" and _begins(detail) and peer.heard_ns is None and peer.met_frame < 0:
             peer.unmet = True
         elif word == "AUTH" and here:
             peer.is_met(surely=event.seqno == 1)
         if word != "AUTH" or event.destination == self._state.observer.bridge:
             link = link_of(event)
-            peer.heard(word, detail.get("interval"), mark, link)
+            peer.heard(word, detail.get("interval"), mark, link, event.stamp)
         if word in INBOX_WORDS and here and not peer.dropped:
             self._inbox_number(event, peer, mark)
 
@@ -287,7 +287,7 @@ class Receiving:
         if event.seqno is None or event.seqno <= peer.inbox.get("MCAST", 0) or peer.dropped:
             return
         peer.inbox["MCAST"] = event.seqno
-        peer.null_route.add(1, mark.at_ns)
+        peer.null_route.add(1, mark)
         peer.passed_on |= self._state.links.speaks_tcp
 
     def reset(self, link: str, since: object) -> None:
@@ -324,7 +324,7 @@ class Receiving:
             if any(links.inbox_lacks(name, before.frame) for name in peer.inbox_links):
                 peer.inbox_uncaptured.append((mark, lost))
                 return
-            peer.inbox_loss.add(lost, mark.at_ns)
+            peer.inbox_loss.add(lost, mark)
             peer.inbox_steps.append((before, mark, word, last, event.seqno))
 
     def _outbound(self, event: Event, peer: Peer, detail: Mapping[str, object]) -> None:

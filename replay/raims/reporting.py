@@ -120,15 +120,15 @@ class RaimsReporter(Reporter[Subject]):
         )
         return replace(finding, system="raims", stream=None)
 
-    def stands(self, stream: RaimsStream, at_ns: int) -> bool:
+    def stands(self, stream: RaimsStream, frame: int) -> bool:
         """May the observer have taken nothing of a stream any more by then (raims.md 2)? Only its
         own words show that it went on."""
         peer = self.observer.peers.get(stream.publisher)
-        went_on_ns = -1 if peer is None else peer.went_on_ns
+        went_on = -1 if peer is None else peer.went_on
         if peer is not None and peer.dropped_though_heard:
-            return at_ns > went_on_ns
-        since_ns = self.engine.links.stands_since(stream, went_on_ns)
-        return since_ns is not None and at_ns >= since_ns
+            return frame > went_on
+        since = self.engine.links.stands_since(stream, went_on)
+        return since is not None and frame >= since
 
     def sure(self, loss: Loss) -> tuple[Certainty, str]:
         """How sure it is that messages were lost, and why not surer.

@@ -137,7 +137,7 @@ def _steps(
         elif sure is Certainty.PROVEN and _is_unread(stream, step) and step.loss.told is None:
             sure, why = Certainty.LIKELY, UNREAD
         stands = step.loss.told is None and step.verdict.counted > 0
-        stands = stands and report.stands(stream, step.loss.mark.at_ns)
+        stands = stands and report.stands(stream, step.loss.mark.frame)
         groups.setdefault((sure, why, stands), []).append(step)
     for (sure, why, stands), some in groups.items():
         if sure is Certainty.UNDECIDABLE:

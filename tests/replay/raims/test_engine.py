@@ -550,7 +550,7 @@ def test_what_may_have_been_given_up_behind_the_end_by_a_coarse_clock_is_open(
     [
         ("", False, True),  # some daemons stop there
         ("LOSS", True, True),  # the second of them, so that it had gone on
-        ("PING", True, True),  # which is told only to a peer, 23 s later
+        ("PING", True, True),  # which is told only to a peer, three heartbeats later
         ("DEL", False, False),  # it took no heartbeat, and one had come
     ],
 )
@@ -565,12 +565,13 @@ def test_behind_a_hole_given_up_before_others_the_daemons_own_words_say_if_it_we
     for turn in range(10):
         world.engine.feed(nak_on_link(2, turn / 5))
         world.engine.feed(nak_on_link(4, 0.1 + turn / 5))
-    world.notice("HB", 5.0, stamp=T0 + 5 * SECOND)
+    for at in (2.5, 12.5, 22.5, 32.5) if then == "PING" else (5.0,):
+        world.notice("HB", at, stamp=T0 + round(at * SECOND))
     if then == "LOSS":
         world.notice(then, 12.0, **own, subject="_1.A", idl_msg_loss=1, ms_tot=2,
                      ref_seqno=F0 + 5)  # fmt: skip
     elif then == "PING":
-        world.notice(then, 25.0, **own)
+        world.notice(then, 33.0, **own)
     elif then == "DEL":
         world.notice(then, 22.0, source=ME, stream=None, seqno=7, sync_bridge=PEER, auth_stage=4,
                      time=T0)  # fmt: skip
@@ -580,6 +581,29 @@ def test_behind_a_hole_given_up_before_others_the_daemons_own_words_say_if_it_we
     texts = [r.detail["text"] for r in rows if r.kind == "FINDING" and r.rule == "RA001"]
     assert texts
     assert any("cannot be told" in text for text in texts) != counted
+
+
+@pytest.mark.parametrize(("set_ns", "went_on"), [(0, True), (-60, True), (60, False)])
+def test_whether_a_daemon_went_on_is_told_by_heartbeats_and_not_by_the_captures_clock(
+    set_ns: int, went_on: bool
+) -> None:
+    """Two heartbeats are no proof, however much later by the capture's clock; four are."""
+    world = World()
+    for sqn in (1, 3, 5):
+        world.engine.feed(packet("ODATA", sqn, 0.0, stream=f"{LINK}|"))
+        world.data(F0 + sqn, 0.0, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    for turn in range(10):
+        world.engine.feed(nak_on_link(2, turn / 5))
+        world.engine.feed(nak_on_link(4, 0.1 + turn / 5))
+    beats = (2.5, 12.5) if set_ns > 0 else (2.5, 12.5, 22.5, 32.5)
+    for place, at in enumerate(beats):
+        later = set_ns if place else 0
+        world.notice("HB", at + later, stamp=T0 + round(at * SECOND))
+    world.notice("PING", 33.0 + set_ns, source=ME, stream="inbox:x|me|.X", destination=PEER)
+    rows = world.rows()
+    texts = [r.detail["text"] for r in rows if r.kind == "FINDING" and r.rule == "RA001"]
+    assert texts
+    assert any("cannot be told" in text for text in texts) != went_on
 
 
 def test_of_a_peer_that_the_daemon_says_it_dropped_nothing_is_taken_before_its_auth() -> None:
@@ -659,27 +683,32 @@ def test_what_came_just_before_a_reset_may_not_have_been_read(
 
 
 @pytest.mark.parametrize(
-    ("at", "answered", "answer", "known"),
+    ("words", "answer", "known"),
     [
-        (0.4, 0.5, {}, False),
-        (0.4, 0.5, {"link_state": 3}, True),
-        (0.1, 0.5, {}, True),
-        (0.6, 0.5, {}, True),
-        (0.4, 20.1, {}, False),
-        (0.4, 20.3, {}, True),
+        ("HELO data ADJ_RPY", {}, False),
+        ("HELO data ADJ_RPY", {"link_state": 3}, True),
+        ("data HELO ADJ_RPY", {}, True),
+        ("HELO ADJ_RPY data", {}, True),
+        ("HELO data HB HB ADJ_RPY", {}, False),
+        ("HELO data HB HB HB ADJ_RPY", {}, True),
     ],
 )
+@pytest.mark.parametrize("apart", [0.1, 0.0, -0.1, 100.0])
 def test_what_nobody_wanted_is_not_told_while_routes_did_not_agree(
-    at: float, answered: float, answer: dict[str, int], known: bool
+    words: str, answer: dict[str, int], known: bool, apart: float
 ) -> None:
-    """Since a daemon came, up to the last answer without news of who is joined to whom."""
+    """Since a daemon came, up to the last answer without news of who is joined to whom, whatever
+    the capture's clock does."""
     world = World()
-    world.notice("HELO", 0.2, source="cc" * 16)
-    if at < answered:
-        world.data(F0, at, subject="_1.X", stamp=T0)
-    world.notice("ADJ_RPY", answered, destination=ME, adj_info=3, **answer)
-    if at > answered:
-        world.data(F0, at, subject="_1.X", stamp=T0)
+    for place, word in enumerate(words.split()):
+        if word == "HELO":
+            world.notice(word, apart * place, source="cc" * 16)
+        elif word == "HB":
+            world.notice(word, apart * place, stamp=T0)
+        elif word == "ADJ_RPY":
+            world.notice(word, apart * place, destination=ME, adj_info=3, **answer)
+        else:
+            world.data(F0, apart * place, subject="_1.X", stamp=T0)
     (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
     assert row["null_rte"] == (1 if known else None)
 
