@@ -217,6 +217,7 @@ class Reporter(Generic[S]):
         claim: Claim | Certainty,
         text: str,
         shows: str,
+        severity: Severity | None = None,
         **facts: object,
     ) -> Iterator[Finding]:
         """A finding about noticed seqnos, or what happened several times; none if nothing is."""
@@ -230,6 +231,7 @@ class Reporter(Generic[S]):
                 mark=note.marks[0] if note.marks else None,
                 evidence=[(mark, shows) for mark in note.marks[:MAX_EVIDENCE]],
                 facts={**note.facts(), **facts},
+                severity=severity,
             )
 
     def gap_finding(

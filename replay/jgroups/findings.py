@@ -306,12 +306,24 @@ class WindowReporter(Reporter[S]):
         """What shows where no receive window is, by the rules of that name: whoever asks lacked
         what it asks for, wherever its request passes (E1)."""
         for member, found in sorted(passing.asked.items()):
-            _, (lacked, _) = parted(found, passing.spurious)
+            _, (wanted, _) = parted(found, passing.spurious)
+            (lacked, _), (unsure, _) = parted(wanted, passing.lacked.get(member, Note()))
             yield from self.note(
                 stream, asked, lacked, SHOWN,
                 "{asker_member} asked for {count:message} of {sender_member} that it lacked: lost "
-                "or late on the way, or dropped inside it; its own capture shows what came.",
+                "or late on the way, or dropped or not yet read inside it; its own capture shows "
+                "what came.",
                 "the request",
+                asker_member=member,
+            )  # fmt: skip
+            yield from self.note(
+                stream, asked, unsure, UNDECIDABLE,
+                "{asker_member} asked for {count:message} of {sender_member} that "
+                "{count|was|were} not seen to be sent while it had this window: whether "
+                "{count|it was|they were} lost, had come before, or {count|was|were} not sent yet "
+                "cannot be told.",
+                "the request",
+                Severity.INFO,
                 asker_member=member,
             )  # fmt: skip
         yield from self.twice(stream, twice, "passed", passing)

@@ -55,17 +55,22 @@ class SeenViews:
     Attributes:
         views: each with where it was seen first, and whether it was installed here.
         unknown_deltas: where views were told by what they change in one that was not seen.
+        newcomers: who was not in the last one before the newest, or in another part of its cluster.
     """
 
     def __init__(self) -> None:
         self.views: list[tuple[View, Mark, bool]] = []
         self.unknown_deltas: list[Mark] = []
+        self.newcomers: set[str] = set()
+        self._newest: set[str] = set()
         self._known: dict[tuple[str, int], View] = {}
 
     def see(self, event: Event) -> tuple[View | None, bool]:
         """The view that an event tells, and whether it is the first to do so."""
         view, mark = View.of(event, self._known), event.first_mark()
+        stated = event.details().get("view") or {}
         if view is None:
+            self.newcomers = set(stated.get("new", ()))
             first = mark not in self.unknown_deltas and len(self.unknown_deltas) < MAX_VIEWS
             if first:
                 self.unknown_deltas.append(mark)
@@ -74,7 +79,14 @@ class SeenViews:
         if first and len(self.views) < MAX_VIEWS:
             self._known[view.creator, view.number] = view
             self.views.append((view, mark, False))
+            members = set(view.members)
+            self.newcomers = members - (set() if stated.get("subgroups") else self._newest)
+            self._newest = members
         return view, first
+
+    def leaves_out(self, member: str) -> bool:
+        """Is a member not in the newest view that was seen?"""
+        return bool(self._newest) and member not in self._newest
 
     def installed(self, view: View) -> None:
         """The member at this point has it now."""

@@ -31,14 +31,13 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters, Given
+from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, MemberEnds
-from seqaudit.replay.jgroups.evidence import SECOND_NS, Life
-from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS, SOONEST_MS, AckSchedule
-from seqaudit.replay.jgroups.mcast.passing import PassingModel
+from seqaudit.replay.jgroups.evidence import SECOND_NS
+from seqaudit.replay.jgroups.mcast.models import Models
+from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.mcast.receiver import CROSSING_NS, ReceiverModel
-from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.mcast.streams import (
     LATEST,
     JoinQueue,
@@ -47,7 +46,6 @@ from seqaudit.replay.jgroups.mcast.streams import (
     numbered_by,
 )
 from seqaudit.replay.jgroups.members import Members, SeenViews, View
-from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 
 MOST_ASIDE: Final = 50_000  # rows until a member speaks again that a view had excluded
@@ -88,9 +86,7 @@ class McastEngine:
         self._aside: list[Event] = []  # what its windows got since then
         self.leaving: Mark | None = None
         self.last: Mark | None = None  # of all events
-        self._began: Mark | None = None
-        self._elapsed = Elapsed()
-        self._life = Life(self._elapsed)  # of this member
+        self._models = Models(self.parameters, vantage)
         self.reports_interval: dict[str, tuple[int, int]] = {}
         self._bases: dict[str, int] = {}  # where a window begins that has not been opened yet
         self._based_at: Mark | None = None  # when the last view told so
@@ -98,23 +94,20 @@ class McastEngine:
         self._at = self._installed_at = Mark(-1, 0)  # of this event, and with which a view came in
         self._cast = False  # that view, by this member
         self._asked_others = False  # for what they had not sent: any member may send it again
-        self._document = self.parameters.value("rules") == "document"
 
     # -- events --------------------------------------------------------------------------------
 
     def feed(self, event: Event) -> None:
         self._at = event.first_mark()
-        if self._began is None:
-            self._began = event.first_mark()
-            self._elapsed.saw(self._began)
+        self._models.begins(event.first_mark())
         if event.kind is Kind.MEMBER:
             self.members.saw(event)
             return
-        self._elapsed.saw(event.first_mark())
+        self._models.elapsed.saw(event.first_mark())
         self.members.heard(event)
         last = event.last_mark()
         if self._from_local(event):
-            self._life.spoke(last)
+            self._models.life.spoke(last)
         if self.last is None or last.frame >= self.last.frame:
             self.last = last
         self.members.learn(event)
@@ -154,7 +147,7 @@ class McastEngine:
         for stream in self.streams.values():
             if stream.receiver is not None:
                 assert self.last is not None, "a stream has events"
-                own = self._life.last or self.last
+                own = self._models.life.last or self.last
                 stream.receiver.finish(self.last.at_ns, min(self.last.at_ns, own.at_ns))
                 stream.receiver.settle()
             if stream.passing is not None:
@@ -185,35 +178,18 @@ class McastEngine:
         stream = self.streams.get(key)
         if stream is None:
             stream = self.streams[key] = McastStream(key, sender, event.system)
-            if self.vantage.kind != MEMBER or self.members.is_local(sender):
-                proof_ns = self.parameters.value("block_proof_ms") * 1_000_000
-                if event.system != "nakack2":
-                    stream.sender_model = SenderModel(
-                        self.parameters.value("capacity"), proof_ns, document=self._document
+            judged = self.vantage.kind != MEMBER or self.members.is_local(sender)
+            if judged and event.system != "nakack2":
+                stream.sender_model = self._models.sender()
+                if self.view is not None:
+                    stream.sender_model.members_are(
+                        frozenset(self.view.members), sender, event.first_mark()
                     )
-                    if self.view is not None:
-                        stream.sender_model.members_are(
-                            frozenset(self.view.members), sender, event.first_mark()
-                        )
         return stream
 
     def _open(self, stream: McastStream, low: int, *, known: bool, based: bool) -> ReceiverModel:
-        capacity = self.parameters.value("capacity") if stream.system != "nakack2" else None  # N2
-        assert self._began is not None, "a window opens with an event"
-        stream.receiver = ReceiverModel(
-            low,
-            known=known,
-            capacity=capacity,
-            interval_ns=self.parameters.value("xmit_interval_ms") * 1_000_000,
-            interval_given=not self._document
-            and self.parameters.origin("xmit_interval_ms") != DEFAULT,
-            merge_ns=min(self.parameters.value("merge_min_interval_ms"), SOONEST_MS) * 1_000_000,
-            document=self._document,
-            acks=AckSchedule.of(self.parameters) if stream.system == "nakack4" else None,  # N3
-            began=self._began,
-            elapsed=self._elapsed,
-            life=self._life,
-            based=self._based_at if based else None,
+        stream.receiver = self._models.receiver(
+            stream.system, low, known=known, based=self._based_at if based else None
         )
         self._came_meanwhile(stream, stream.receiver)
         return stream.receiver
@@ -229,7 +205,7 @@ class McastEngine:
             self._here(event)
             return
         if stream.passing is None:
-            stream.passing = PassingModel(event.seqno, at_sender=self.vantage.kind == MEMBER)
+            stream.passing = self._models.passing(event)
         stream.passing.passed(event, stream.sent_first(event, fresh))
         if stream.sender_model is not None:
             for first, stop in fresh:
@@ -368,6 +344,8 @@ class McastEngine:
     def _see_view(self, event: Event) -> View | None:
         """Note a view (V11); one without this member ends its windows, delivered or not (W5)."""
         view, first = self.seen.see(event)
+        for stream in self.streams.values() if first else ():
+            stream.lets_in(self.seen.newcomers)
         if first and self.excluded is None and self._puts_out(view, event):
             why = "it had left" if self.leaving else "a view without it"
             self.excluded = (event.first_mark(), why)
@@ -553,6 +531,8 @@ class McastEngine:
         if stream.sender_model is not None:
             stream.sender_model.requested(event.source, mark)
         if stream.passing is not None and not event.flags & Flag.NETWORK_DUPLICATE:
+            if self.seen.leaves_out(event.source):
+                stream.passing.may_begin(event.source)
             stream.passing.requested(event.source, event.ranges(), mark)
         local = self._from_local(event) and not self.members.is_local(sender)
         if local and event.seqno is not None:

@@ -12,6 +12,7 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.evidence import Beginning
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
 from seqaudit.replay.sequence.gaps import (
     BY_HIGHEST,
@@ -46,11 +47,13 @@ class PassingModel:
     """What passed of one stream where no receive window can be replayed.
 
     Args:
+        beginning: what of it was sent before the capture began.
         at_sender: the capture is at the sender's own interface.
     """
 
-    def __init__(self, first_seqno: int, *, at_sender: bool) -> None:
+    def __init__(self, first_seqno: int, beginning: Beginning, *, at_sender: bool) -> None:
         self.at_sender = at_sender
+        self._beginning = beginning
         self.tracker = GapTracker(first_seqno, self._judge, self._closed, self._part_ended)
         self.gaps: list[Gap] = []
         self.unlisted_gaps = 0
@@ -67,7 +70,9 @@ class PassingModel:
         self._levels: dict[str, int] = {}
         self._regular_high = 0  # highest seqno that passed and was not OOB
         self._out_of_order_by_design = False  # what passes now is OOB (6, traps)
-        self.asked: dict[str, Note] = {}  # by member; it lacked what it asked for
+        self.asked: dict[str, Note] = {}  # by member
+        self.lacked: dict[str, Note] = {}  # of it, what passed while the member had its window
+        self._had_before: dict[str | None, int] = {}  # up to which earlier windows may have had all
         self._asked_unsent = RangeSet()  # asked for when it had not passed yet
         self._pending: dict[str, Unanswered] = {}
 
@@ -78,6 +83,7 @@ class PassingModel:
         """
         assert event.seqno is not None and event.stop_seqno is not None
         first, stop = event.seqno, event.stop_seqno
+        self._beginning.arrived(event)
         self._out_of_order_by_design = bool(event.flags & Flag.OOB)
         new = self.tracker.arrive(first, stop, event.arrival(), BY_SEQNO)
         if not self._out_of_order_by_design:
@@ -95,11 +101,13 @@ class PassingModel:
         asked = self.asked.setdefault(member, Note())
         for first, stop in wanted:
             self.tracker.request(first, stop, mark, member)
+            self._lacked(member, first, stop, mark)
             for part in self.tracker.open_within(first, stop):
                 self._asked_unsent.add(*part)
             if first <= level:
                 self.spurious.add(first, min(stop, level + 1), mark)
             asked.add(first, stop, mark)
+            self._beginning.named(stop, mark)
         if not wanted:
             return
         pending = self._pending.get(member)
@@ -112,7 +120,28 @@ class PassingModel:
 
     def acked(self, member: str, seqno: int) -> None:
         """A member's ACK passed."""
+        self._beginning.acknowledged(seqno)
         self._levels[member] = max(seqno, self._levels.get(member, 0))
+
+    def may_begin(self, member: str | None) -> None:
+        """A member's window (null: every member's) may be a new one from here on: an earlier one
+        may have had, or none was there for, what passed so far."""
+        self._had_before[member] = self.tracker.known_stop - 1
+
+    def _lacked(self, member: str, first: int, stop: int, mark: Mark) -> None:
+        """What of a request is certain to have passed to the window that asks. At its sender it has
+        to be seen: it may be sent only later."""
+        bound = self._beginning.bound
+        if bound is None:
+            return
+        had_before = (self._had_before.get(of, 0) for of in (member, None))
+        first = max(first, bound + 1, *(level + 1 for level in had_before))
+        certain = RangeSet([(first, min(stop, self.tracker.known_stop))] if first < stop else [])
+        if self.at_sender:
+            for part in self.tracker.open_within(first, stop):
+                certain.remove(*part)
+        for part in certain:
+            self.lacked.setdefault(member, Note()).add(*part, mark)
 
     def finish(self) -> None:
         """What has not passed by now never does."""

@@ -88,6 +88,12 @@ class McastStream(NumberedStream):
         self.outsiders: deque[Event] = deque(maxlen=LATEST)
         self.came_outside = RangeSet()  # in runs that came for no window
 
+    def lets_in(self, members: set[str]) -> None:
+        """A view has new members: they, or all if its sender is one, may have a new window."""
+        if self.passing is not None:
+            for member in (None,) if self.sender in members else members:
+                self.passing.may_begin(member)
+
     def peer(self, member: str) -> PeerTraffic:
         found = self.peers.get(member)
         if found is None:

@@ -193,16 +193,24 @@ class UnicastEngine:
         """A connection began in the capture if its first message came in it, to a member that
         began in it too or had been captured for longer than an unacknowledged message rests.
         """
-        began = stream.first
-        if stream.first_message and received.start == 1 and began is not None:
-            assert self._began is not None, "a stream has events"
-            tick_ns = self.parameters.value("xmit_interval_ms") * MS
-            quiet_ns = tick_ns * 24 // 10 + 50_000_000
-            long = self._elapsed.at_least(self._began, began) >= quiet_ns
-            to = stream.receiver
-            if long or to in self._joined or self.stamps_of(to).first == 1:
-                received.beginning.bound = 0
+        began, to = stream.first, stream.receiver
+        begins = stream.first_message and received.start == 1
+        if begins and (
+            self._was_quiet(began) or to in self._joined or self.stamps_of(to).first == 1
+        ):
+            received.beginning.bound = 0
         received.settle()
+
+    def _was_quiet(self, mark: Mark | None) -> bool:
+        """Had the capture gone on for longer than an unacknowledged message rests?"""
+        if self._began is None or mark is None:
+            return False
+        quiet_ns: int = self.parameters.value("xmit_interval_ms") * MS * 24 // 10 + 50_000_000
+        return self._elapsed.at_least(self._began, mark) >= quiet_ns
+
+    def _beginning(self, bound: int | None = None) -> Beginning:
+        assert self._began is not None, "a stream has events"
+        return Beginning(self._began, self._elapsed, bound)
 
     # -- messages ----------------------------------------------------------------------------------
 
@@ -226,7 +234,12 @@ class UnicastEngine:
             stream.network_duplicates += event.count
         if stream.passing is None:
             start = 1 if event.flags & Flag.FIRST else event.seqno
-            stream.passing = PassingModel(start, at_sender=pair.sending is not None)
+            begins = stream.first_message and self._was_quiet(event.first_mark())
+            stream.passing = PassingModel(
+                start, self._beginning(0 if begins else None), at_sender=pair.sending is not None
+            )
+        if event.flags & Flag.FIRST and event.seqno > 1:
+            stream.passing.may_begin(event.destination)  # it answers SEND_FIRST_SEQNO
         stream.passing.passed(event)
         if pair.sending is not None:
             pair.sending.sent(event, stream, fresh)
@@ -285,6 +298,8 @@ class UnicastEngine:
         self._passed(stream, event)
         stream.syncs.add(event.first_mark())
         pair.unnamed_syncs += pair.current is stream
+        if stream.passing is not None:
+            stream.passing.may_begin(stream.receiver)
         if pair.receiving is not None:
             pair.receiving.own_sync(event, stream)
         elif pair.sending is not None:
@@ -360,12 +375,11 @@ class UnicastEngine:
 
     def _received(self, pair: Pair, stream: Stream, start: int, *, known: bool) -> None:
         if stream.received is None:
-            assert self._began is not None, "a stream has events"
             stream.received = Arrivals(
                 start,
                 known=known,
                 interval_ns=self.parameters.value("xmit_interval_ms") * MS,
-                beginning=Beginning(self._began, self._elapsed),
+                beginning=self._beginning(),
                 elapsed=self._elapsed,
             )
 

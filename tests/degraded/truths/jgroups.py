@@ -156,6 +156,17 @@ def _not_missed(known: Facts, sender: str, receiver: str, found: Finding) -> set
     return set(found.seqnos) - lost
 
 
+def _not_lacked(known: Facts, sender: str, receiver: str, found: Finding) -> set[int] | None:
+    """Called asked for as it was lacked, and the path neither lost nor delayed it, nor did a stack
+    drop it or a paused member not read it yet."""
+    scenario = known.scenario
+    if known.lost(sender, receiver, found.unicast) is None or scenario.drops_own(sender):
+        return None
+    if scenario.discards(receiver) or scenario.happened(rf"^{receiver} paused"):
+        return set()
+    return _not_missed(known, sender, receiver, found)
+
+
 def _repaired_but_never_came(
     known: Facts, sender: str, receiver: str, found: Finding
 ) -> set[int] | None:
@@ -212,6 +223,7 @@ def _never_confirmed(predicate: Predicate) -> Predicate:
 _NOT_LOST_ON_PATH: Final = _each(_not_missed, "the path did not lose")
 _REPAIRED: Final = _both(_NOT_LOST_ON_PATH, _each(_repaired_but_never_came, "never arrived at all"))
 _LATE: Final = _each(_not_delayed, "the path did not delay")
+_LACKED: Final = _each(_not_lacked, "the path did not lose")
 _CAME: Final = _each(_arrived, "arrived in the end")
 
 PREDICATES: Final[Mapping[str, Predicate]] = {
@@ -221,10 +233,10 @@ PREDICATES: Final[Mapping[str, Predicate]] = {
     "MC002": _CAME,
     "MC003": _never_confirmed(_NOT_LOST_ON_PATH),
     "MC011": _LATE,
-    "MC024": _never_confirmed(_NOT_LOST_ON_PATH),
+    "MC024": _LACKED,
     "UC001": _REPAIRED,
     "UC002": _CAME,
     "UC003": _never_confirmed(_NOT_LOST_ON_PATH),
     "UC030": _LATE,
-    "UC048": _never_confirmed(_NOT_LOST_ON_PATH),
+    "UC048": _LACKED,
 }

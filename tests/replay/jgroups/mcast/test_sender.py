@@ -20,6 +20,9 @@ from tests.replay.builders import (
 
 #: A multicasts view 1 with B and C as its first message; both acknowledge it.
 START: tuple[Step, ...] = (view("ABC", 1, 1), ack(1, by=B), ack(1, by=C))
+#: The same, and 4 is certain not to have been sent before the capture began.
+LATER: tuple[Step, ...] = (*START, 1100, msg(2), 1100, msg(3), msg(4))
+UNTOLD = "cannot be told"
 
 
 def stalls(told: Heard) -> list[tuple[int, str | None, bool]] | None:
@@ -160,7 +163,7 @@ def test_an_ack_that_comes_only_after_highest_seqno_was_lost_or_late() -> None:
 @pytest.mark.rule("S13")
 def test_a_member_that_asks_for_repairs_explains_its_late_ack() -> None:
     story = (*START, msg(2, 3), ack(3, by=B), 600, highest(3), 2, xmit_req(3, by=C), msg(3))
-    asked = [("MC024", "proven", [[3, 3]])]
+    asked = [("MC024", UNTOLD, [[3, 3]])]
     assert heard("A", *story, ack(3, by=C)).findings() == asked
     twice = (*START, msg(2, 3), ack(3, by=B), 600, highest(3), 500, highest(3), xmit_req(3, by=C))
     assert heard("A", *twice, msg(3), ack(3, by=C)).findings() == asked
@@ -266,7 +269,7 @@ def test_repairs_are_copies_and_no_new_messages() -> None:
             "repairs": 1,
         },
     }
-    assert told.findings() == [("MC024", "proven", [[3, 3]]), ("MC024", "proven", [[4, 4]])]
+    assert told.findings() == [("MC024", UNTOLD, [[3, 3]]), ("MC024", UNTOLD, [[4, 4]])]
 
 
 @pytest.mark.rule("S11")
@@ -276,13 +279,34 @@ def test_a_request_for_what_its_asker_acknowledged_is_spurious() -> None:
     last = heard("A", *START, msg(2, 3), ack(2, by=B), ack(3, by=C), xmit_req(2, by=B))
     assert last.findings() == [("MC013", "likely", [[2, 2]])]
     other = heard("A", *START, msg(2, 3), ack(2, by=B), ack(3, by=C), xmit_req(3, by=B))
-    assert other.findings() == [("MC024", "proven", [[3, 3]])]  # it had not acknowledged that
+    assert other.findings() == [("MC024", UNTOLD, [[3, 3]])]  # it had not acknowledged that
+
+
+@pytest.mark.rule("S11")
+def test_whoever_asks_lacks_what_passed_while_it_had_its_window() -> None:
+    asked = (msg(5, 6), 600, xmit_req(4, 5, by=B))
+    assert heard("A", *LATER, *asked).findings() == [("MC024", "proven", [[4, 5]])]
+    older = heard("A", *LATER, xmit_req(2, 3, by=B))
+    assert older.findings() == [("MC024", UNTOLD, [[2, 3]])]
+    unsent = heard("A", *LATER, msg(6), 600, xmit_req(5, by=B))
+    assert unsent.findings() == [("MC024", UNTOLD, [[5, 5]])]
+
+
+@pytest.mark.rule("S11")
+def test_who_has_come_by_a_view_may_have_had_or_never_been_sent_what_passed_before() -> None:
+    story = (*LATER, msg(5), view("AC", 2, 6), msg(7), view("ABC", 3, 8), msg(9), 600)
+    for member, certainty in ((B, UNTOLD), (C, "proven")):
+        told = heard("A", *story, xmit_req(5, by=member))
+        assert told.findings() == [("MC024", certainty, [[5, 5]])]
+        assert heard("A", *story, xmit_req(9, by=member)).findings()[0][1] == "proven"
+    out = heard("A", *LATER, view("AC", 2, 5), msg(6), 600, xmit_req(6, by=B))
+    assert out.findings() == [("MC024", UNTOLD, [[6, 6]])]
 
 
 @pytest.mark.rule("V3")
 def test_a_copy_after_the_ack_of_all_who_asked_is_needless() -> None:
     story = (*START, msg(2), 900, xmit_req(2, by=B), ack(2, by=B))
-    asked = ("MC024", "proven", [[2, 2]])
+    asked = ("MC024", UNTOLD, [[2, 2]])
     needless = heard("A", *story, msg(2))
     assert needless.findings() == [asked, ("MC004", "likely", [[2, 2]])]
     assert needless.finding("MC004")["facts"]["copies"] == 1
@@ -306,7 +330,7 @@ def test_the_same_datagram_again_is_no_resend() -> None:
 @pytest.mark.rule("V7")
 def test_the_same_request_five_times_without_a_copy_sent_is_proven_endless() -> None:
     asked = (xmit_req(2, by=B), 1000)
-    lacked = ("MC024", "proven", [[2, 2]])
+    lacked = ("MC024", UNTOLD, [[2, 2]])
     assert heard("A", *START, msg(2), *(asked * 4)).findings() == [lacked]
     endless = heard("A", *START, msg(2), *(asked * 5))
     assert endless.findings() == [lacked, ("MC015", "likely", [[2, 2]])]
@@ -388,7 +412,7 @@ def test_an_xmit_rsp_of_what_never_passed_shows_a_hole_in_the_senders_capture() 
     told = heard("A", msg(1), msg(3), 900, xmit_req(2), xmit_rsp(2))
     assert told.gaps() == [("not captured", [[2, 2]])]
     assert told.told("not_captured") == {"not_captured": 1}
-    assert told.findings() == [("MC024", "proven", [[2, 2]])]
+    assert told.findings() == [("MC024", UNTOLD, [[2, 2]])]
 
 
 @pytest.mark.rule("V15")

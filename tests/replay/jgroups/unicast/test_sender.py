@@ -21,6 +21,7 @@ from tests.replay.jgroups.unicast.builders import (
 )
 
 U4 = "unicast4"
+UNTOLD = "cannot be told"
 
 
 # -- sending ---------------------------------------------------------------------------------------
@@ -203,10 +204,19 @@ def test_every_request_is_answered_in_full() -> None:
     again = [300, request(2, 4), data(2), data(4), 200, ack(6, 2)]
     told = heard(A, *story, *again)
     assert told.resends() == {"requested": 4}
-    assert told.findings() == [("UC048", "proven")]
+    assert told.findings() == [("UC048", UNTOLD)]
     assert told.finding("UC048")["seqnos"] == [[2, 2], [4, 4]]
     facts = told.finding("UC048")["facts"]
     assert (facts["asker_member"], facts["count"]) == (B, 2)
+
+
+@pytest.mark.rule("unicast A13")
+def test_whoever_asks_lacks_what_passed_while_it_had_its_window() -> None:
+    later = [1300, data(2), 1300, data(1, conn=2), data(2, 6, conn=2), TICK, ack(1, 1, conn=2)]
+    told = heard(A, data(1), *later, request(3), ack(2, 2, conn=2))
+    assert ("UC048", "proven") in told.findings()
+    rebuilt = heard(A, data(1), *later, sync(2), data(2, conn=2, first=True), request(3))
+    assert ("UC048", UNTOLD) in rebuilt.findings()
 
 
 @pytest.mark.rule("unicast A13")
@@ -223,9 +233,9 @@ def test_a_late_answer_is_an_answer_and_one_that_is_dead_owes_none() -> None:
     story = [data(1), data(2, 5), TICK, ack(1, 1), request(2, 3)]
     late = heard(A, *story, 2500, data(2, 3), ack(5, 2))
     assert late.resends() == {"requested": 2}
-    assert late.findings("UC019") == [("UC048", "proven")]
+    assert late.findings("UC019") == [("UC048", UNTOLD)]
     dead = heard(A, *story, 1200, request(2, 3), 1200, request(2, 3))
-    assert dead.findings() == [("UC048", "proven")]
+    assert dead.findings() == [("UC048", UNTOLD)]
 
 
 @pytest.mark.rule("unicast A14")

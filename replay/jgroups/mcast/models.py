@@ -1,0 +1,67 @@
+"""The models of a multicast stream, made as the parameters and the capture's beginning say."""
+
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters
+from seqaudit.replay.contract.settings import MEMBER, Vantage
+from seqaudit.replay.jgroups.evidence import SECOND_NS, Beginning, Life
+from seqaudit.replay.jgroups.mcast.parameters import SOONEST_MS, AckSchedule
+from seqaudit.replay.jgroups.mcast.passing import PassingModel
+from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
+from seqaudit.replay.jgroups.mcast.sender import SenderModel
+from seqaudit.replay.sequence.elapsed import Elapsed
+from seqaudit.replay.sequence.gaps import Mark
+
+
+class Models:
+    """What makes the models of one cluster in one capture.
+
+    Attributes:
+        elapsed: the time between the cluster's events.
+        life: of the member at this point.
+    """
+
+    def __init__(self, parameters: EngineParameters, vantage: Vantage) -> None:
+        self.elapsed = Elapsed()
+        self.life = Life(self.elapsed)
+        self._parameters = parameters
+        self._document = parameters.value("rules") == "document"
+        self._at_member = vantage.kind == MEMBER
+        self._began: Mark | None = None
+
+    def begins(self, mark: Mark) -> None:
+        """Something of the cluster was captured: the first such moment counts."""
+        if self._began is None:
+            self._began = mark
+            self.elapsed.saw(mark)
+
+    def sender(self) -> SenderModel:
+        """Of a stream that is sent here, or passes."""
+        proof_ns = self._parameters.value("block_proof_ms") * 1_000_000
+        return SenderModel(self._parameters.value("capacity"), proof_ns, document=self._document)
+
+    def passing(self, event: Event) -> PassingModel:
+        """Of a stream that begins to pass with an event."""
+        assert self._began is not None and event.seqno is not None
+        long = self.elapsed.at_least(self._began, event.first_mark()) >= SECOND_NS
+        bound = 0 if long and event.seqno == 1 else None
+        beginning = Beginning(self._began, self.elapsed, bound)
+        return PassingModel(event.seqno, beginning, at_sender=self._at_member)
+
+    def receiver(self, system: str, low: int, *, known: bool, based: Mark | None) -> ReceiverModel:
+        """The window of the member at this point; see ``ReceiverModel``."""
+        given = self._parameters
+        assert self._began is not None, "a window opens with an event"
+        return ReceiverModel(
+            low,
+            known=known,
+            capacity=given.value("capacity") if system != "nakack2" else None,  # N2
+            interval_ns=given.value("xmit_interval_ms") * 1_000_000,
+            interval_given=not self._document and given.origin("xmit_interval_ms") != DEFAULT,
+            merge_ns=min(given.value("merge_min_interval_ms"), SOONEST_MS) * 1_000_000,
+            document=self._document,
+            acks=AckSchedule.of(given) if system == "nakack4" else None,  # N3
+            began=self._began,
+            elapsed=self.elapsed,
+            life=self.life,
+            based=based,
+        )
