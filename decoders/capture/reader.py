@@ -96,6 +96,10 @@ class Records:
     status: Int64s  # record_kernels: OK, UNKNOWN_INTERFACE, TIME_OUT_OF_RANGE, NOT_A_PACKET
     plain: bool = field(default=False, kw_only=True)  # all have link 1, Ethernet, and status OK
 
+    def only(self, rows: Int64s) -> "Records":
+        """Some of them in the order that they have; all of them are themselves."""
+        return self if len(rows) == self.count else self.taken(rows)
+
     def taken(self, rows: Int64s) -> "Records":
         """Only some of them."""
         columns = {name: getattr(self, name)[rows] for name in _COLUMNS}

@@ -297,14 +297,16 @@ class OfNetworks:
 
     def of(self, chunks: Iterable[Records]) -> Iterator[Records]:
         """Those of some chunks; what is left of each holds until the next one is asked for."""
+        for records, rows in self.rows(chunks):
+            if len(rows):
+                yield records.only(rows)
+
+    def rows(self, chunks: Iterable[Records]) -> Iterator[tuple[Records, Int64s]]:
+        """Some chunks, whole, and which of their rows are of these networks."""
         for records in chunks:
             self.numbered += int(np.count_nonzero(records.frame > 0))
             found = [self._taken(packets) for packets in self._reader.read(records)]
-            taken = np.concatenate([*found, np.zeros(0, np.bool_)])
-            if taken.all():
-                yield records
-            elif taken.any():
-                yield records.taken(np.flatnonzero(taken))
+            yield records, np.flatnonzero(np.concatenate([*found, np.zeros(0, np.bool_)]))
 
     def _taken(self, packets: Packets) -> npt.NDArray[np.bool_]:
         """Row by row. What a tunnel's packets hold that came in fragments, only all of them tell

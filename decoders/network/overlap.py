@@ -29,23 +29,29 @@ MOST_BYTES: Final = 16 << 20
 AHEAD_BYTES: Final = 2 << 20
 
 
-def in_order(chunks: Iterable[Records], order: PieceOrder) -> Iterator[Records]:
+def every_row(chunks: Iterable[Records]) -> Iterator[tuple[Records, Int64s]]:
+    """Chunks of which all rows are taken."""
+    return ((records, np.arange(records.count)) for records in chunks)
+
+
+def in_order(chunks: Iterable[tuple[Records, Int64s]], order: PieceOrder) -> Iterator[Records]:
     """The records of a piece in the order of their times.
 
     Args:
-        chunks: the piece's own, and before and behind them others with frame 0.
+        chunks: the piece's own, and before and behind them others with frame 0, and which rows of
+            each are taken: others keep their numbers, of which nothing is handed on.
         order: is told what was out of order.
     """
     order.overlapping = True
     held = _RecentRecords(order)
     section: int | None = None
-    for chunk in chunks:
+    for chunk, rows in chunks:
         if not chunk.count:
             continue
         if chunk.section != section and section is not None:
             yield from held.handed_on(at_end=True)
         section = chunk.section
-        held.take(chunk)
+        held.take(chunk, rows)
         if held.bytes_taken > TAKEN_BYTES:
             yield from held.handed_on()
     yield from held.handed_on(at_end=True)
@@ -54,7 +60,8 @@ def in_order(chunks: Iterable[Records], order: PieceOrder) -> Iterator[Records]:
 class _RecentRecords:
     """Records that were read and are needed yet, in the order of the file.
 
-    Records are numbered from 0, from the first that was read before the piece.
+    Records are numbered from 0, from the first that was read before the piece, with those that are
+    not taken.
 
     Attributes:
         bytes_taken: read since some were handed on.
@@ -65,25 +72,28 @@ class _RecentRecords:
         self._begun_at: int | None = None  # where in the file that began
         self._order = order
         self._parts: list[Records] = []
+        self._numbers = np.zeros(0, np.int64)  # of their rows
         self._done = np.zeros(0, np.bool_)  # which of them were handed on; others follow
-        self._first = 0  # number of the first
+        self._handed = 0  # how many of those were
         self._read = 0  # number of the next that is read
-        self._handed = 0  # how many were handed on
         self._counted = 0  # number of the next that was not counted
         self._before: int | None = None  # records before the piece; null: its own have not begun
         self._own = 0
 
-    def take(self, chunk: Records) -> None:
-        """The next records of the file."""
+    def take(self, chunk: Records, rows: Int64s) -> None:
+        """The next records of the file, and which rows of them are taken."""
         if chunk.frame[0] > 0:
             if self._before is None:
                 self._before = self._read
             self._own += chunk.count
+        if len(rows):
+            self._numbers = np.concatenate([self._numbers, self._read + rows])
+            taken = chunk.only(rows)
+            if self._begun_at is None:
+                self._begun_at = int(taken.offset[0])
+            self.bytes_taken = int(taken.offset[-1]) - self._begun_at
+            self._parts.append(_copied(taken))
         self._read += chunk.count
-        if self._begun_at is None:
-            self._begun_at = int(chunk.offset[0])
-        self.bytes_taken = int(chunk.offset[-1]) - self._begun_at
-        self._parts.append(_copied(chunk))
 
     def handed_on(self, *, at_end: bool = False) -> Iterator[Records]:
         """Records whose places are certain.
@@ -110,8 +120,8 @@ class _RecentRecords:
         else:
             kept = self._known(records, int(left[0]))
         self._parts = [_from(records, kept)] if kept < records.count else []
-        self._done = done[kept:]
-        self._first += kept
+        self._done, self._numbers = done[kept:], self._numbers[kept:]
+        self._handed = int(np.count_nonzero(self._done))
 
     def _settled(self, records: Records) -> int:
         """The first row of those that are read yet again with what follows."""
@@ -132,9 +142,9 @@ class _RecentRecords:
         overdue = np.flatnonzero(offsets < records.offset[-1] - MOST_BYTES)
         return max(certain, int(overdue[-1]) + 1 if len(overdue) else 0)
 
-    def _number(self, number: int) -> int:
+    def _number(self, row: int) -> int:
         """The piece's number of a record; below 1 before it."""
-        return number - (self._before or 0) + 1
+        return int(self._numbers[row]) - (self._before or 0) + 1
 
     def _note_torn(self, found: Arrangement, done: np.ndarray, rows: Int64s) -> None:
         """Name the piece's records that belong before what was handed on."""
@@ -143,7 +153,7 @@ class _RecentRecords:
         place = np.empty(len(found.order), np.int64)
         place[found.order] = np.arange(len(found.order))
         for row in rows[place[rows] < place[: len(done)][done].max()].tolist():
-            number = self._number(self._first + row)
+            number = self._number(row)
             if self._before is not None and 1 <= number <= self._own:
                 self._order.tears(number)
 
@@ -151,11 +161,12 @@ class _RecentRecords:
         """Tell ``order`` of the piece's own rows up to one, each once."""
         if self._before is None:
             return
-        first = max(self._counted, self._before) - self._first
-        stop = min(settled, self._before + self._own - self._first)
+        own = max(self._counted, self._before), self._before + self._own
+        first, stop = map(int, np.searchsorted(self._numbers, own))
+        stop = min(settled, stop)
         if stop <= first:
             return
-        self._counted = self._first + stop
+        self._counted = int(self._numbers[stop - 1]) + 1
         times = filled(records)
         order = self._order
         order.begins(int(times[first]), int(times[first]))
@@ -170,7 +181,7 @@ class _RecentRecords:
                 order.stepped(step)
         for row in found.guessed:
             if first <= row < stop:
-                order.guess(self._number_of(waiting, row), self._number(self._first + row))
+                order.guess(self._number_of(waiting, row), self._number(row))
         border = max((row for row in found.borders if first <= row < stop), default=first)
         high = int(times[border:stop].max())
         if border == first and first not in found.borders and order.high_ns is not None:
@@ -180,24 +191,24 @@ class _RecentRecords:
     def _number_of(self, waiting: Int64s, row: int) -> int:
         """The piece's number of where a row is put; of one that could not wait, where it stood."""
         place = np.flatnonzero(waiting == row)
-        return self._number(self._handed + int(place[0]) if len(place) else self._first + row)
+        return self._number(self._handed + int(place[0]) if len(place) else row)
 
     def _placed(self, records: Records, rows: Int64s) -> Iterator[Records]:
         """Rows in their order, with their places as frames; none of those behind the piece."""
-        places = self._number(self._handed) + np.arange(len(rows))
-        self._handed += len(rows)
-        if self._before is None:
-            places[:] = 0
-        own = (places > 0) & (places <= self._own)
-        numbers = self._number(self._first) + rows
-        elsewhere = own & (places != numbers)
-        if elsewhere.any():
-            self._order.move(places[elsewhere], numbers[elsewhere])
-        before = places <= 0
+        stop = self._handed + len(rows)
+        frames = records.frame[self._handed : stop]
+        places = self._numbers[self._handed : stop]
+        self._handed = stop
+        own = frames > 0
+        elsewhere = np.flatnonzero(own & (places != self._numbers[rows]))
+        if len(elsewhere):
+            shift = 1 - (self._before or 0)
+            self._order.move(frames[elsewhere], self._numbers[rows[elsewhere]] + shift)
+        before = ~own & (self._before is None or places < self._before)
         if before.any():
             yield _picked(records, rows[before], np.zeros(int(before.sum()), np.int64))
         if own.any():
-            yield _picked(records, rows[own], places[own])
+            yield _picked(records, rows[own], frames[own])
 
 
 def _copied(chunk: Records) -> Records:

@@ -21,14 +21,14 @@ from seqaudit.decoders.capture.pieces import Piece
 from seqaudit.decoders.capture.reader import STDIN, Reader, Records
 from seqaudit.decoders.contract.errors import CaptureError
 from seqaudit.decoders.contract.networks import Chosen
-from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
+from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS, Int64s
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.network.checksums import ChecksumCheck
 from seqaudit.decoders.network.fragment_rows import segment_batch
 from seqaudit.decoders.network.networks import NetworksSeen, OfNetworks
 from seqaudit.decoders.network.order import PieceOrder
-from seqaudit.decoders.network.overlap import AHEAD_BYTES, in_order
+from seqaudit.decoders.network.overlap import AHEAD_BYTES, every_row, in_order
 from seqaudit.decoders.network.packets import PacketReader, Packets
 from seqaudit.decoders.network.rare_links import link_name
 from seqaudit.decoders.network.refusals import refused
@@ -86,15 +86,15 @@ def decode_piece(
     seen, chosen = NetworksSeen(), None
     if (networks := settings.chosen_of(piece.capture)).networks:
         chosen = OfNetworks(networks, compile_it=compile_it, carriers=settings.feed_carriers)
-    chunks = reader if chosen is None else chosen.of(reader)
     near = partial(_neighbours, networks=networks, settings=settings, compile_it=compile_it)
     before = near(piece.before, at=-sum(p.size_bytes for p in piece.before))
     if overlaps:
-        ordered = in_order(chain(before, chunks, near(piece.behind, at=piece.size_bytes)), order)
+        own = every_row(reader) if chosen is None else chosen.rows(reader)
+        ordered = in_order(chain(before, own, near(piece.behind, at=piece.size_bytes)), order)
     else:
-        for primes in before:
-            _have_in_mind(packet_reader, primes)
-        ordered = map(order.arranged, chunks)
+        for primes, rows in before:
+            _have_in_mind(packet_reader, primes.only(rows))
+        ordered = map(order.arranged, reader if chosen is None else chosen.of(reader))
     for records in ordered:
         for found in packet_reader.read(records):
             packets = checksums.judged(packet_reader, found)
@@ -146,27 +146,25 @@ def _neighbours(
     networks: Chosen,
     settings: DecodeSettings,
     compile_it: bool,
-) -> Iterator[Records]:
+) -> Iterator[tuple[Records, Int64s]]:
     """The packets of files before or behind a piece, the first of which begins ``at`` so many
-    bytes from its own: a datagram that came twice may have come first there."""
+    bytes from its own, and which rows of them are of its networks: a datagram that came twice may
+    have come first there."""
     of_networks = None
     if networks.networks:
         of_networks = OfNetworks(networks, compile_it=compile_it, carriers=settings.feed_carriers)
     for piece in pieces:
         with contextlib.suppress(CaptureError):  # its own account says what is wrong with it
             records = Reader(piece, compile_it)
-            for own in records if of_networks is None else of_networks.of(records):
-                yield replace(
-                    own,
-                    section=0,
-                    frame=np.zeros(own.count, np.int64),
-                    offset=own.offset + at,
-                )
+            taken = every_row(records) if of_networks is None else of_networks.rows(records)
+            for own, rows in taken:
+                frames = np.zeros(own.count, np.int64)
+                yield replace(own, section=0, frame=frames, offset=own.offset + at), rows
         at += piece.size_bytes
 
 
 def _have_in_mind(packet_reader: PacketReader, primes: Records) -> None:
-    for _ in packet_reader.read(primes):
+    for _ in packet_reader.read(primes) if primes.count else ():
         pass
 
 

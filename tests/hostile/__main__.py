@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from seqaudit.pipeline.audit import NO_WALL
+from tests.hostile.check import cut_at
 from tests.hostile.run import Found, batch, crowds, failures, minimised
 from tests.hostile.subjects import ELSEWHERE
 
@@ -86,7 +87,7 @@ def _told(found: Found, keep: Path | None) -> str:
         keep.mkdir(parents=True, exist_ok=True)
         path = keep / f"{one.name.split()[0].replace('/', '-')}.pcap"
         path.write_bytes(one.data)
-        lines.append(f"  {path}, cut at {list(one.cuts)}")
+        lines.append(f"  {path}, cut at {cut_at(one)}")
     return "\n".join(lines)
 
 

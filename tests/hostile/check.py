@@ -197,13 +197,14 @@ def _report(given: Sequence[CaptureInput], options: Options) -> Any:
         return None
 
 
+def cut_at(one: Mutant) -> tuple[int, ...]:
+    """Where a file is cut; empty: nowhere."""
+    return one.cuts[len(one.cuts) // 2 :][:1]
+
+
 def _cuts(mutants: Sequence[Mutant], paths: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """Two pieces of each file."""
-    return {
-        path: one.cuts[len(one.cuts) // 2 :][:1]
-        for one, path in zip(mutants, paths, strict=True)
-        if one.cuts
-    }
+    return {path: cut_at(one) for one, path in zip(mutants, paths, strict=True) if one.cuts}
 
 
 def _account(

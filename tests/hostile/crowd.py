@@ -18,7 +18,17 @@ from typing import Final
 
 from tests.degraded.captures import NOTHING, SECOND_NS, Capture, Record
 from tests.hostile.mutate import Mutant, Setting, digest, in_order, spoiled
-from tests.hostile.packets import COOKED, ETHERNET, IPV4, IPV6, RAW, sealed, shape, without_checksum
+from tests.hostile.packets import (
+    COOKED,
+    ETHERNET,
+    IPV4,
+    IPV6,
+    RAW,
+    fragments_sealed,
+    sealed,
+    shape,
+    without_checksum,
+)
 from tests.hostile.subjects import Subject, subjects, window
 
 #: Conversations of a capture.
@@ -162,8 +172,9 @@ def _renamed(records: Sequence[Record], subject: Subject, number: int) -> list[R
             data = sealed(ETHERNET, data)
         if subject.system == "raims":
             data = without_checksum(data, shape(ETHERNET, data))
-        found.append(replace(one, data=data))
-    return found
+        found.append(data)
+    whole = fragments_sealed([one.data for one in records], found)
+    return [replace(one, data=data) for one, data in zip(records, whole, strict=True)]
 
 
 def _with_number(was: bytes, number: int) -> bytes:

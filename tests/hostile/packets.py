@@ -5,6 +5,8 @@ extensions, UDP, TCP and PGM. Anything else is a row of bytes.
 """
 
 import struct
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -150,6 +152,41 @@ def sealed(link: int, data: bytes) -> bytes:
     ends = data[at + 12 : at + 20] if four else data[at + 8 : at + 40]
     body = data[inner:stop] + bytes((stop - inner) % 2)
     return _summed(data, inner + place, body + ends, stop - inner + protocol)
+
+
+def fragments_sealed(was: Sequence[bytes], now: Sequence[bytes]) -> list[bytes]:
+    """Ethernet frames that were changed, each with what it was: the UDP sums of IPv4 datagrams in
+    fragments, which are in the first of each, are right again if they were."""
+    by: dict[bytes, dict[int, int]] = defaultdict(dict)  # by datagram and place, once each
+    for old, new in zip(was, now, strict=True):
+        if _in_fragments(old) and len(old) == len(new):
+            place = int.from_bytes(old[20:22], "big") & 0x1FFF
+            summed = 34 if place else 26  # with the addresses, once
+            by[_datagram(old)][place] = _words(new[summed:]) - _words(old[summed:])
+    found = []
+    for old, new in zip(was, now, strict=True):
+        place = 14 + (new[14] & 15) * 4 + _SUMS[UDP] if _in_fragments(new) else len(new)
+        begins = place + 2 <= len(new) and new[20:22] == b"\x20\x00"
+        if begins and any(new[place : place + 2]) and (more := sum(by[_datagram(old)].values())):
+            right = 0xFFFF - (0xFFFF - _words(new[place : place + 2]) + more) % 0xFFFF
+            new = new[:place] + right.to_bytes(2, "big") + new[place + 2 :]
+        found.append(new)
+    return found
+
+
+def _in_fragments(data: bytes) -> bool:
+    """IPv4 and UDP in Ethernet."""
+    known = len(data) > 34 and data[12:14] == b"\x08\x00" and data[23] == UDP
+    return known and bool(int.from_bytes(data[20:22], "big") & 0x3FFF)
+
+
+def _datagram(data: bytes) -> bytes:
+    """Identification and addresses."""
+    return data[18:20] + data[26:34]
+
+
+def _words(data: bytes) -> int:
+    return int.from_bytes(data + bytes(len(data) % 2), "big") % 0xFFFF
 
 
 def _summed(data: bytes, place: int, over: bytes, more: int) -> bytes:

@@ -18,6 +18,8 @@ MOST_TRIES: Final = 400
 
 T = TypeVar("T")
 Fails = Callable[[Sequence[Mutant]], bool]
+#: A record, and the same one where only the sound conversation speaks.
+_Record = tuple[bytes, bytes]
 
 
 class _EnoughError(Exception):
@@ -49,19 +51,20 @@ def shrunk(mutants: Sequence[Mutant], fails: Fails, seconds: float) -> list[Muta
 
 def _with_less(kept: list[Mutant], at: int, still: Fails) -> None:
     """Tries the same captures, one of them with fewer records and more zeros."""
-    head, records = _records(kept[at].data)
-    if records is None:
+    head, told = records_of(kept[at].data)
+    if told is None:
         return
+    sound = records_of(kept[at].sound or b"")[1]
+    # Each with what it is where only the sound conversation speaks: both are left out together.
+    records = list(zip(told, told if sound is None else sound, strict=True))
 
-    def of(parts: Sequence[bytes]) -> list[Mutant]:
-        return [*kept[:at], _of(head, parts, kept[at]), *kept[at + 1 :]]
-
-    def is_enough(parts: Sequence[bytes]) -> bool:
-        return still(of(parts))
+    def is_enough(parts: Sequence[_Record]) -> bool:
+        return still([*kept[:at], _of(head, parts, kept[at]), *kept[at + 1 :]])
 
     records = smaller(records, is_enough)
-    for number in range(len(records)):
-        records = _zeroed(records, number, is_enough)
+    for number, (data, silent) in enumerate(records):
+        if sound is None or data != silent:  # what is sound stays so
+            records = _zeroed(records, number, is_enough)
 
 
 def smaller(parts: list[T], fails: Callable[[list[T]], bool]) -> list[T]:
@@ -81,22 +84,22 @@ def smaller(parts: list[T], fails: Callable[[list[T]], bool]) -> list[T]:
 
 
 def _zeroed(
-    records: list[bytes], number: int, is_enough: Callable[[Sequence[bytes]], bool]
-) -> list[bytes]:
+    records: list[_Record], number: int, is_enough: Callable[[Sequence[_Record]], bool]
+) -> list[_Record]:
     """Records of which one has zeros where its bytes do not matter."""
-    size = max(1, (len(records[number]) - 16) // 2)
+    size = max(1, (len(records[number][0]) - 16) // 2)
     while size >= 4:
-        for at in range(16, len(records[number]), size):
-            was = records[number]
+        for at in range(16, len(records[number][0]), size):
+            was, silent = records[number]
             new = was[:at] + bytes(min(size, len(was) - at)) + was[at + size :]
-            changed = [*records[:number], new, *records[number + 1 :]]
+            changed = [*records[:number], (new, silent), *records[number + 1 :]]
             if new != was and is_enough(changed):
                 records = changed
         size //= 2
     return records
 
 
-def _records(data: bytes) -> tuple[bytes, list[bytes] | None]:
+def records_of(data: bytes) -> tuple[bytes, list[bytes] | None]:
     """Header and records of a little-endian pcap; null for what is none."""
     if data[:4] not in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1"):
         return b"", None
@@ -110,10 +113,15 @@ def _records(data: bytes) -> tuple[bytes, list[bytes] | None]:
     return data[:24], records if at == len(data) else None
 
 
-def _of(head: bytes, records: Sequence[bytes], was: Mutant) -> Mutant:
+def _of(head: bytes, records: Sequence[_Record], was: Mutant) -> Mutant:
     places, at = [], len(head)
-    for record in records:
+    for record, _ in records:
         places.append(at)
         at += len(record)
-    frames = None if was.frames is None else len(records)
-    return replace(was, data=head + b"".join(records), frames=frames, cuts=tuple(places[1:]))
+    return replace(
+        was,
+        data=head + b"".join(record for record, _ in records),
+        sound=None if was.sound is None else head + b"".join(silent for _, silent in records),
+        frames=None if was.frames is None else len(records),
+        cuts=tuple(places[1:]),
+    )

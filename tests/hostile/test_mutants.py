@@ -12,7 +12,7 @@ from seqaudit.pipeline.audit import audit
 from tests.hostile import check
 from tests.hostile.crowd import crowd
 from tests.hostile.run import TOGETHER, batch, checked
-from tests.hostile.shrink import smaller
+from tests.hostile.shrink import records_of, shrunk, smaller
 
 SEED = 20
 MUTANTS = 2_000
@@ -70,6 +70,22 @@ def test_what_fails_is_made_as_small_as_it_can_be() -> None:
     parts = list(range(40))
     random.Random(1).shuffle(parts)
     assert sorted(smaller(parts, lambda some: {3, 17, 31} <= set(some))) == [3, 17, 31]
+
+
+def test_a_crowd_is_made_smaller_with_its_sound_conversation_whole() -> None:
+    numbers = itertools.count()
+    one = next(found for n in numbers if (found := crowd(f"{SEED}/{n}", size=20)).sound)
+    assert one.sound is not None
+    half = len(one.sound) // 2
+
+    def fails(some: Any) -> bool:
+        return len(some[0].sound) > half
+
+    [small] = shrunk([one], fails, 60)
+    assert small.sound is not None and half < len(small.sound) < len(one.sound)
+    was, data, silent = (records_of(part)[1] or [] for part in (one.sound, small.data, small.sound))
+    assert 0 < len(data) == len(silent) == small.frames
+    assert set(silent) <= set(was)
 
 
 @pytest.mark.parametrize("number", (0, 11))

@@ -267,6 +267,26 @@ def test_cuts_change_nothing_of_networks(bench: Bench) -> None:
         assert to_json(audit([CaptureInput(str(mixed))], options)) == whole
 
 
+def test_frames_of_a_network_have_their_numbers_where_pieces_are_put_in_order(
+    bench: Bench,
+) -> None:
+    parts = (
+        behind(bench.records(name), in_vxlan, n) for name, n in zip(PAIRS[0], (5, 6), strict=True)
+    )
+    mixed = bench.write("mixed", *parts)
+    capture = read(mixed)
+    records = list(capture.records)
+    for at in range(10, len(records) - 1, 7):
+        records[at : at + 2] = records[at + 1], records[at]
+    mixed.write_bytes(capture.of(records).written())
+    whole = bench.report(mixed)
+    cut = record_offsets(mixed.read_bytes())[11]  # between two that changed places
+    in_pieces = bench.report(mixed, replace(DIRECT, cuts={str(mixed): (cut,)}))
+    assert in_pieces == whole
+    times = [record.at_ns for record in records]
+    assert all(row["first_ns"] == times[row["first_frame"] - 1] for row in whole["streams"])
+
+
 @pytest.mark.parametrize("room", [True, False])
 def test_standard_input_is_read_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, *, room: bool

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from seqaudit.decoders.capture.reader import Records
 from seqaudit.decoders.network import overlap
 from seqaudit.decoders.network.order import PieceOrder
-from seqaudit.decoders.network.overlap import in_order
-from tests.decoders.network.test_order import MS, Packet, chunk
+from seqaudit.decoders.network.overlap import every_row, in_order
+from tests.decoders.network.test_order import MS, Packet, chunk, packet
 
+OF = len(packet(1, 1))  # bytes of a record
 Emitted = list[tuple[int, int, bytes]]  # place, time, packet
 
 
@@ -42,7 +43,7 @@ def piece(whole: Records, first: int, stop: int, size: int) -> tuple[Emitted, Pi
         *chunks(whole, stop, whole.count, size, 0),
     ]
     found = []
-    for records in in_order(read, order):
+    for records in in_order(every_row(read), order):
         for row in range(records.count):
             start = int(records.start[row])
             data = bytes(records.data[start : start + int(records.captured[row])])
@@ -105,6 +106,36 @@ def test_pieces_and_chunks_of_any_size_hand_on_what_one_chunk_does(
     assert steps == [(step.frame, step.back_ns, step.agree) for step in whole.steps]
     assert moved == whole.moved
     assert guessed == whole.guessed
+
+
+@settings(max_examples=60, deadline=None)
+@given(captures(), st.data())
+def test_of_some_records_the_others_keep_their_numbers(
+    packets: list[Packet], data: st.DataObject
+) -> None:
+    whole = chunk(packets)
+    rows = np.array(sorted(data.draw(st.sets(st.integers(0, len(packets) - 1), min_size=1))))
+    expected = PieceOrder()
+    arranged = expected.arranged(whole.taken(rows))
+    first = data.draw(st.integers(0, len(packets) - 1))
+    size = data.draw(st.integers(1, 12))
+    found, moved = [], []
+    for start, stop in ((0, first), (first, len(packets))):
+        read = [
+            *chunks(whole, 0, start, size, 0),
+            *chunks(whole, start, stop, size, 1),
+            *chunks(whole, stop, whole.count, size, 0),
+        ]
+        own = [rows[(rows >= at.offset[0] // OF) & (rows <= at.offset[-1] // OF)] for at in read]
+        taken = [(at, some - at.offset[0] // OF) for at, some in zip(read, own, strict=True)]
+        order = PieceOrder()
+        for records in in_order(taken, order):
+            known = records.frame > 0
+            pairs = zip(records.frame[known] + start, records.at_ns[known], strict=True)
+            found += [(int(frame), int(at)) for frame, at in pairs]
+        moved += [(place + start, number + start) for place, number in order.moved]
+    assert found == list(zip(arranged.frame.tolist(), arranged.at_ns.tolist(), strict=True))
+    assert moved == expected.moved
 
 
 def test_what_is_held_is_bounded_and_all_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
