@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.results import FINDING
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.pgm import findings as pgm_findings
@@ -217,6 +218,16 @@ def test_findings_of_a_receiver_of_pgm() -> None:
     }  # fmt: skip
     summary = rows[0].detail
     assert (summary["recovered"], summary["unrecovered"], summary["reordered"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(("asked", "sure"), [((nak(2, 0.05),), "proven"), ((), "likely")])
+def test_an_original_that_came_after_its_nak_was_late_and_not_only_captured_so(
+    asked: tuple[Event, ...], sure: str
+) -> None:
+    rows = received(
+        packet("ODATA", 1), packet("ODATA", 3), *asked, packet("ODATA", 2, 0.1), packet("SPM", 3, 9)
+    )
+    assert sureness_of(rows) == {"PG003": [sure]}
 
 
 def test_a_packet_that_nobody_asked_for_may_have_been_missed_by_the_capture() -> None:
