@@ -122,6 +122,46 @@ def test_cp012_holes_of_tcp_connections_are_the_captures() -> None:
     assert judged(tcp={"flows": 3, "holes": 0, "retransmitted_segments": 7}) == []
 
 
+def test_cp013_late_records_are_counted_and_those_that_may_be_a_step_apart() -> None:
+    order = {"late": 3, "most_ns": 2_000_000, "first_late": 9}
+    assert judged(order=order) == [("CP013", "proven", {"count": 3, "most": "2 ms"})]
+    guessed = order | {"guessed": [(4, 9)]}
+    assert judged(order=guessed) == [
+        ("CP013", "proven", {"count": 3, "most": "2 ms", "guessed": 1})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("agree", "against", "sure"), [(2, 0, "proven"), (2, 1, "likely"), (0, 0, "likely")]
+)
+def test_cp014_a_step_is_proven_where_counters_go_on_and_none_speaks_against_it(
+    agree: int, against: int, sure: str
+) -> None:
+    found = judged(order={"steps": [(50, 7, 60_000_000_000, agree, against)]})
+    assert found == [("CP014", sure, {"by": "60 s", "at_frame": 50, "count": agree})]
+
+
+def test_cp014_steps_beyond_those_that_are_named_are_counted() -> None:
+    found = judged(order={"steps_more": 4, "beyond": [(60, 70), (80, 90)]})
+    assert found == [("CP014", "likely", {"count": 4, "from_frame": 60, "to_frame": 90})]
+
+
+@pytest.mark.parametrize(
+    ("seen", "found"),
+    [
+        ({"datagrams": 60, "again": 20}, [("CP017", "proven", {"count": 20, "total": 60})]),
+        ({"datagrams": 61, "again": 20}, []),
+        ({"datagrams": 18, "again": 9}, []),
+        ({"once": 20, "pairs": 15}, [("CP017", "likely", {"count": 15, "total": 20})]),
+        ({"once": 20, "pairs": 14}, []),
+        ({"once": 20, "pairs": 15, "datagrams": 1}, []),  # one that has an IP id came once
+    ],
+)
+def test_cp017_most_datagrams_have_to_come_twice(seen: dict[str, int], found: list[Any]) -> None:
+    whole = dict.fromkeys(("datagrams", "again", "once", "pairs"), 0) | seen
+    assert judged(twice=whole) == found
+
+
 AT_NOBODY = Vantage("unknown", None, "default", "only A and B exchange unicasts")
 REFUTED = Vantage("unknown", None, "given", "--at A: B is an end of all 9 unicasts")
 

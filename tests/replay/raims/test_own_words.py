@@ -13,6 +13,7 @@ from seqaudit.replay.raims import findings as raims_findings
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW as _SUB_WINDOW
 from seqaudit.replay.raims.seqno import first_seqno, seqno
+from seqaudit.replay.raims.subscriber import MAX_LOSS
 from tests.replay.raims.builders import (
     F0,
     FRAME,
@@ -91,8 +92,32 @@ def test_at_the_end_a_nak_right_behind_a_packet_may_not_have_met_it(
 
 
 def test_a_loss_is_proven_by_the_packets_that_were_given_up() -> None:
-    found = only(lossy_world().rows(), "RA001")
+    rows = lossy_world().rows()
+    found = only(rows, "RA001")
     assert (found["certainty"], found["facts"]["lower"]) == ("proven", 1)
+    assert "RA003" not in rules_of(rows)  # raims counts it
+
+
+@pytest.mark.parametrize(
+    ("now", "chain", "lower", "counted", "said"),
+    [
+        (seqno(1001, 1), seqno(1000, 5), 2, 2, "{lower|it|them}."),
+        (seqno(1001, 2), seqno(1000, 5), 3, 2, "{counted}."),
+        (seqno(1000, 4 + MAX_LOSS), None, MAX_LOSS, MAX_LOSS, "{lower|it|them}."),
+        (seqno(1000, 5 + MAX_LOSS), None, MAX_LOSS + 1, MAX_LOSS, "{counted}."),
+    ],
+)
+def test_what_raims_counts_of_a_loss_is_said_where_it_is_not_all(
+    now: int, chain: int | None, lower: int, counted: int, said: str
+) -> None:
+    world = World()
+    world.data(seqno(1000, 3))
+    world.data(now, 1.0, conn_id=chain)
+    rows = world.rows()
+    found = only(rows, "RA001")
+    assert (found["facts"]["lower"], found["facts"]["counted"]) == (lower, counted)
+    assert found["text"].partition(" (")[0].endswith(f"raims counts {said}"), found["text"]
+    assert not {"RA002", "RA003"} & set(rules_of(rows))
 
 
 @pytest.mark.parametrize(("tells", "rule"), [(True, "RA001"), (False, "RA003")])

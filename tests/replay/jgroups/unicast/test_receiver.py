@@ -338,6 +338,8 @@ def test_what_never_comes_is_lost_and_what_is_missing_at_the_end_is_open() -> No
     assert heard(B, *asked).findings() == [("UC033", "proven")]
     assert heard(B, *asked, 3 * TICK).findings() == [("UC002", "likely")]
     assert heard(B, *asked, 3 * TICK).told("unrecovered_seqnos") == {"unrecovered_seqnos": [[2, 2]]}
+    more = heard(B, *asked, data(5), TICK, request(2, 4), 3 * TICK).finding("UC002")["facts"]
+    assert (more["count"], more["requests"]) == (2, 2)  # of the one that was asked for most often
 
 
 def test_what_was_never_asked_for_may_have_been_missed_by_the_capture() -> None:

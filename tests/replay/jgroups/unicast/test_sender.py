@@ -248,6 +248,8 @@ def test_what_was_acknowledged_is_skipped_and_twice_in_a_row_it_is_a_purge() -> 
     twice = heard(A, *story, *asked * 2)
     assert twice.findings() == [("UC010", "likely")]
     assert twice.finding("UC010")["seqnos"] == [[3, 4]]
+    answered = heard(A, *story, *asked * 2, 100, data(3, 4))
+    assert answered.findings() == [("UC017", "likely")]
 
 
 @pytest.mark.rule("unicast P6")
