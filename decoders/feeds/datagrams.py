@@ -362,6 +362,7 @@ def facts_of(feed: Feed) -> str:
     stamp = feed.timestamp
     said = {
         "bits": feed.wrap,
+        **({} if feed.blocks is None else {"blocks": True}),
         **({} if feed.confirmed else {"confirmed": False}),
         "declares": sorted(
             {str(message.sort) for message in feed.told_messages}

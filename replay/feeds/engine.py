@@ -234,11 +234,9 @@ class FeedEngine:
         return self.stream(word, rows.destination(place))
 
     def _blocks(self, rows: FeedRows) -> None:
-        """Datagrams whose blocks do not add up; most have none, so they are few."""
+        """Datagrams whose blocks do not add up, which are few."""
         for place, odd in rows.odd_counts():
-            self.blocks = True
-            if odd:
-                self.stream(rows.stream(place)).odd_counts += odd
+            self.stream(rows.stream(place)).odd_counts += odd
 
     def _shared(self, rows: FeedRows, place: int, row: FeedRow) -> None:
         """A row that may concern several streams, or that only some read."""
@@ -448,6 +446,7 @@ class FeedEngine:
             self.probation = {}
             self.by_place = facts["probation"] == "place"
         self.stamp_bits = facts.get("stamp_bits")
+        self.blocks = facts.get("blocks", False)
 
     def _settings(self) -> StreamSettings:
         value = self.parameters.value

@@ -217,10 +217,9 @@ class _Batch:
         return told
 
     @cached_property
-    def counted(self) -> tuple[list[int], list[int]]:
-        """Places of rows that tell a count of odd datagrams, and of those where it is not 0."""
-        column = self.batch.column("stamp")
-        return _valid(column), _places(_numbers(filled(column, 0)) != 0)
+    def odd_counts(self) -> list[int]:
+        """Places of rows that tell a count of odd datagrams which is not 0."""
+        return _places(_numbers(filled(self.batch.column("stamp"), 0)) != 0)
 
     def rows(self, start: int, stop: int) -> list[FeedRow]:
         """Some rows as objects."""
@@ -325,10 +324,9 @@ class FeedRows:
         return int(places[np.searchsorted(np.cumsum(sizes), number, side="right")])
 
     def odd_counts(self) -> Iterator[tuple[int, int]]:
-        """Place and count of the rows where it is not 0, and of the first that has a count."""
-        known, odd = map(self._within, self._all.counted)
+        """Place and count of the rows where it is not 0."""
         column = self._all.batch.column("stamp")
-        for place in sorted({*known[:1], *odd}):
+        for place in self._within(self._all.odd_counts):
             yield place, column[self._start + place].as_py()
 
     def units(self, places: Int64s) -> Int64s:

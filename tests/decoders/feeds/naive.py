@@ -457,6 +457,7 @@ def facts_of(feed: Feed) -> str:
     stamp = feed.timestamp
     facts: dict[str, Any] = {
         "bits": feed.wrap,
+        **({"blocks": True} if feed.blocks is not None else {}),
         **({"modulus": feed.modulus} if feed.modulus else {}),
         "declares": sorted({str(m.sort) for m in feed.told_messages}),
         "first": feed.first,

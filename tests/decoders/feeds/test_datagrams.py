@@ -464,8 +464,8 @@ def test_facts_of_a_feed_come_before_the_first_row_of_a_stream() -> None:
         (1, "DATA", 0),
     ]
     assert json.loads(rows[0]["detail"]) == {
-        "bits": 64, "declares": ["end", "heartbeat", "request"], "first": 1, "hz": None,
-        "stamp_bits": None,
+        "bits": 64, "blocks": True, "declares": ["end", "heartbeat", "request"], "first": 1,
+        "hz": None, "stamp_bits": None,
     }  # fmt: skip
 
 

@@ -653,6 +653,10 @@ def test_counts_that_blocks_do_not_show_are_told() -> None:
     assert stream_of(data(1))["odd_counts"] is None
 
 
+def test_counts_that_fit_are_counted_where_only_heartbeats_came() -> None:
+    assert stream_of(heartbeat(1), facts={"blocks": True})["odd_counts"] == 0
+
+
 @pytest.mark.rule("5.5")
 def test_unicast_data_of_a_server_that_was_asked_is_a_repair() -> None:
     ask = replace(request((2, 3), source="10.0.0.3:9"), destination="10.0.0.2:7")
