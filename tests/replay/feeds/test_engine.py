@@ -338,6 +338,13 @@ def test_a_declared_reset_begins_anew() -> None:
     assert told(data(7), data(8), reset(), data(1), data(2)) == [("FD009", "proven", [])]
 
 
+@pytest.mark.rule("FD009")
+@pytest.mark.parametrize("doubt", [{"confirmed": False}, {"recognised": True}])
+def test_by_a_layout_that_nobody_stands_for_nothing_is_proven(doubt: dict[str, Any]) -> None:
+    story = [data(7), data(8), reset(), data(1), data(2)]
+    assert told(*story, facts=doubt) == [("FD009", "likely", [])]
+
+
 @pytest.mark.rule("FD010")
 def test_two_numberings_at_once_are_told_apart() -> None:
     first = [data(n) for n in range(5000, 5200)]
