@@ -159,7 +159,7 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "Most datagrams stand in the capture twice: it was taken at two interfaces that the same "
         "packets pass, or several captures are merged.",
         "At least a third of all datagrams have the IP id and the bytes of one shortly before; or "
-        "nearly all that have no IP id come a second time within two seconds.",
+        "three quarters of those that have none come a second time within two seconds.",
         "Audit the captures of each interface by themselves, together in one command; here every "
         "second one was left out.",
         "replay/README.md 3"),
