@@ -32,6 +32,7 @@ from seqaudit.decoders.network.overlap import AHEAD_BYTES, every_row, in_order
 from seqaudit.decoders.network.packets import PacketReader, Packets
 from seqaudit.decoders.network.rare_links import link_name
 from seqaudit.decoders.network.refusals import refused
+from seqaudit.decoders.network.tick import TimeTick
 from seqaudit.decoders.stages.fragments import Assembler
 from seqaudit.decoders.stages.registry import DecodeSettings, Dispatcher, stream_systems
 from seqaudit.decoders.stages.second import reassemble
@@ -64,7 +65,7 @@ def decode_piece(
         CaptureError: the file cannot be read at all, or has changed since it was planned.
     """
     compile_it = wants_compiled(piece, settings)
-    order = PieceOrder()
+    order, tick = PieceOrder(), TimeTick()
     overlaps = piece.path == STDIN or piece.capture in settings.unordered
     reader = Reader(
         piece,
@@ -96,6 +97,7 @@ def decode_piece(
             _have_in_mind(packet_reader, primes.only(rows))
         ordered = map(order.arranged, reader if chosen is None else chosen.of(reader))
     for records in ordered:
+        tick.takes(records)
         for found in packet_reader.read(records):
             packets = checksums.judged(packet_reader, found)
             batches, claimed = dispatcher.decode(packets.datagrams)
@@ -120,7 +122,8 @@ def decode_piece(
     for link, count in packet_reader.unknown_links.items():
         account.undecoded[f"link type not understood: {link_name(link)}"] = count
     account.undecoded.pop("link type not understood", None)
-    facts = _reader_account(piece, reader) | {"order": order.account()} | streams.facts()
+    facts = _reader_account(piece, reader) | streams.facts()
+    facts |= {"order": order.account(), "tick": tick.account()}
     checksums.add_to(account.senders)
     if tunnels := packet_reader.tunnels():
         facts["tunnels"] = tunnels

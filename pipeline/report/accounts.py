@@ -7,6 +7,7 @@ intersections here do not depend on how a capture was cut.
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,9 +19,10 @@ from seqaudit.decoders.network.account import COUNTED_BY_NAME, NAMED_FRAMES
 from seqaudit.decoders.network.checksums import ChecksumTrust, united, verdict
 from seqaudit.decoders.network.networks import NetworkEvidence, separated
 from seqaudit.decoders.network.order import HORIZON_NS, SINGLE_NS
+from seqaudit.decoders.network.tick import LEAST_TIES, is_fine
 from seqaudit.decoders.stages.tcp import carrier_digest
 from seqaudit.pipeline.shared.plan import File
-from seqaudit.replay.contract.capture_rows import NamedFrames, Order
+from seqaudit.replay.contract.capture_rows import NamedFrames, Order, TickRow
 from seqaudit.replay.contract.results import Row
 
 Account = Row
@@ -215,6 +217,7 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
     merged["messages_by"] = {system: kinds for system, kinds in said.items() if kinds}
     merged["ends"] = merge_ends(account.get("ends") for account in ordered)
     merged["order"] = merge_order(ordered, files)
+    merged["tick"] = merge_tick(ordered)
     merged["cut_frames"] = merge_frames(ordered, "cut_frames")
     merged["damaged_frames"] = merge_frames(ordered, "damaged_frames")
     merged["undecoded_frames"] = merge_frames(ordered, "undecoded_frames")
@@ -360,6 +363,27 @@ def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> Order:
         if own["beyond"]:
             told["beyond"].append([_job_frame(piece, n, frames) for n in own["beyond"]])
     return told
+
+
+def merge_tick(accounts: Iterable[Account]) -> TickRow | None:
+    """How coarse the clock is, by the times of all pieces together; null: it is not.
+
+    Args:
+        accounts: in the order of their pieces.
+    """
+    tick_ns = ties = 0
+    first_ns = last_ns = None
+    for account in accounts:
+        own = account.get("tick")
+        if not own or own["first_ns"] is None:
+            continue
+        first_ns = own["first_ns"] if first_ns is None else first_ns
+        tick_ns = gcd(tick_ns, own["tick_ns"], own["first_ns"] - first_ns)
+        if is_fine(tick_ns):
+            return None
+        ties += own["ties"] + (own["first_ns"] == last_ns)
+        last_ns = own["last_ns"]
+    return {"tick_ns": tick_ns, "ties": ties} if ties >= LEAST_TIES else None
 
 
 def _job_frame(piece: int, number: int, frames: Mapping[int, int]) -> int:

@@ -26,6 +26,7 @@ _NOT_SHOWN: Final = frozenset(
         "damaged_frames",
         "ends",
         "order",
+        "tick",
         "twice",
         "of_no_system",
         "undecoded_frames",

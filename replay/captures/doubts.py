@@ -11,6 +11,7 @@ rest on, and are weighed once more here.
                     held, by its frame; a late record that nothing tells from one behind a step of
                     the clock, from where it was put to where it stood, its times too
     CP014           between the frames before and behind the step
+    CP022           everywhere
     CP017           everywhere; without IP ids everything is in doubt
     (the vantage)   everywhere, where it is inferred from whose unicasts the capture holds
     CP021           a hole at each packet that is damaged, by its frame; and everywhere, if there
@@ -73,6 +74,8 @@ def spans_of(account: MergedAccount, vantage: Vantage) -> list[Span]:
             "the capture holds most datagrams twice, and nothing tells a second one from one that "
             "was sent again",
         )
+    if tick := account.get("tick"):
+        everywhere(Doubt.COARSE, ticking(tick["tick_ns"]))
     order = account.get("order") or {}
     for frame, _, back_ns, agree, against in order.get("steps") or ():
         what = f"time goes back by {shown(back_ns)}"
@@ -203,6 +206,13 @@ def dropped_by(interfaces: Iterable[InterfaceRow]) -> Counter[str]:
             if key.endswith(("drop", "drops")) and isinstance(value, int):
                 counted[key] += value
     return counted
+
+
+def ticking(tick_ns: int) -> str:
+    """What a coarse clock does."""
+    return (
+        f"its clock ticks every {shown(tick_ns)}" if tick_ns else "all records have the same time"
+    )
 
 
 def shown(span_ns: int) -> str:

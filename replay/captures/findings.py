@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from seqaudit.replay.captures.borders import Border
-from seqaudit.replay.captures.doubts import drops, shown, twice
+from seqaudit.replay.captures.doubts import drops, shown, ticking, twice
 from seqaudit.replay.contract.capture_rows import MergedAccount, Order, SkippedRow
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding
 from seqaudit.replay.contract.settings import UNKNOWN, Vantage
@@ -144,6 +144,15 @@ def _judged(account: MergedAccount) -> Iterator[Finding]:
             count=tcp["holes"],
         )
     yield from _order(account.get("order") or {})
+    if tick := account.get("tick"):
+        yield _finding(
+            "CP022",
+            "How long anything took cannot be told: {ticking}. Nothing that rests on durations is "
+            "judged as proven.",
+            ticking=ticking(tick["tick_ns"]),
+            count=tick["ties"],
+            tick_ns=tick["tick_ns"],
+        )
     yield from _twice(account.get("twice") or {})
     if account.get("problem"):
         yield _finding("CP011", "{problem}; what could be unpacked was audited.",

@@ -174,6 +174,15 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "off, so that every packet tells.",
         "decoders/README.md 6"),
     warning(
+        "CP022", "clock-coarse",
+        "The capture's times are coarser than what protocols do by time, or all the same, so that "
+        "durations cannot be told.",
+        "The times of all records are apart by multiples of 10 ms or more, and several records "
+        "share one.",
+        "Capture with a finer clock, or convert the file without loss of its times; the order of "
+        "records, numbers and requests are judged as they are.",
+        "replay/README.md 3"),
+    warning(
         "CP020", "vantage-contradicted",
         "The capture was taken elsewhere than --at says, so nothing is judged as at a member's "
         "interface.",

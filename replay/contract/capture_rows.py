@@ -82,6 +82,13 @@ class Order(TypedDict, total=False):
     beyond: list[list[int]]  # first and last frame between which lie those that are not named
 
 
+class TickRow(TypedDict):
+    """How coarse a capture's clock is (``decoders.network.tick``)."""
+
+    tick_ns: int  # 0: all records have the same time
+    ties: int  # records that have the time of the one before
+
+
 class Checksums(TypedDict):
     """Addresses of senders of whose packets nobody can tell whether they are damaged."""
 
@@ -105,6 +112,7 @@ class MergedAccount(TypedDict, total=False):
     of_no_system: dict[str, int]  # of these, those of what is no message of a known system
     messages_by: dict[str, dict[str, int]]
     order: Order
+    tick: TickRow | None  # null: it is not coarse
     twice: dict[str, int]
     checksums: Checksums
     cut_frames: NamedFrames

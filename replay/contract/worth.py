@@ -11,7 +11,7 @@ both comes the verdict.
                                   none, no certificate         likely
                                   a hole, a cut, undecoded     cannot be told
                                   before the capture began     cannot be told
-    durations                     the clock stepped            likely
+    durations                     the clock stepped, coarse    likely
     the order of frames           out of order                 likely
     anything                      captured or sent twice       likely
                                   frames may be damaged        likely
@@ -48,6 +48,7 @@ class Doubt(StrEnum):
     UNDECODED = "undecoded"  # encrypted, or compressed and cut, or a fragment is lost
     OUT_OF_ORDER = "out of order"  # records stand in another order than they were on the wire
     CLOCK_STEPPED = "clock stepped"  # the capturing machine's clock was set
+    COARSE = "clock coarse"  # it ticks too seldom for what goes by time
     TWICE = "captured twice"  # frames stand in the capture more than once
     SENT_TWICE = "captured twice or sent twice"  # the same, and no IP id tells which
     ELSEWHERE = "elsewhere"  # perhaps taken at a mirror port, not at the member's own interface
@@ -191,7 +192,7 @@ class Worth:
             spans += missing
         first, last = rests.absent or (BEGINNING, END)
         if rests.timed:
-            spans += self.over(first, last, stream, [Doubt.CLOCK_STEPPED])
+            spans += self.over(first, last, stream, [Doubt.CLOCK_STEPPED, Doubt.COARSE])
         if rests.ordered:
             spans += self.over(first, last, stream, [Doubt.OUT_OF_ORDER, Doubt.TWICE])
         spans += self.over(first, last, stream, [Doubt.SENT_TWICE, Doubt.DAMAGED])

@@ -234,6 +234,15 @@ class Receiver:
             wait = 200 * MS
         self._ask(at_ns + wait, sqn, one.round)
 
+    def confirmed(self, at_ns: int, sqn: int) -> None:
+        """An NCF for another receiver: this one waits for the RDATA, and asks later."""
+        one = self.missing.get(sqn)
+        if one is None or ROUNDS in (one.confirmed, one.unconfirmed):
+            return
+        one.round, one.confirmed = one.round + 1, one.confirmed + 1
+        wait = 500 * MS + (0 if one.confirmed == ROUNDS else self._back_off())
+        self._ask(at_ns + wait, sqn, one.round)
+
     def _hand_on(self, at_ns: int) -> None:
         if self.next is None:
             return
@@ -356,7 +365,9 @@ class World:
         self.loss = rng.choice((0.0, 0.01, 0.05))
         self.repair_loss = rng.choice((0.05, 0.4, 0.85))
         self.inside = rng.choice((0.0, 0.0, 0.02))
+        self.foreign = rng.choice((0.0, 0.0, 0.05))  # another receiver asks for what it lost
         self.length_s = rng.choice((15, 25, 40))
+        self.ends_ns = T0 + rng.randrange(5, 20) * SECOND if rng.random() < 0.2 else None
         self.observer = Observer(self)
         self._daemons: list[Daemon] = []
         self._receivers: dict[str, Receiver] = {}
@@ -413,8 +424,10 @@ class World:
 
         self.at(at_ns + rng.randrange(2 * SECOND), go_on)
         self.at(at_ns + 500 * MS, ping)
-        if rng.random() < 0.2:
+        together = self.ends_ns is not None and at_ns < self.ends_ns
+        if together or rng.random() < 0.2:
             stop_ns = at_ns + rng.randrange(5 * SECOND, 20 * SECOND)
+            stop_ns = self.ends_ns if together and self.ends_ns is not None else stop_ns
 
             def end(now: int) -> None:
                 daemon.alive = False
@@ -447,6 +460,8 @@ class World:
         self.capture(at_ns, to + struct.pack(">HH", 50_000, PORT) + packet, sender.address)
         if own:
             return
+        if sort == ODATA and self.rng.random() < self.foreign:
+            self._asked_elsewhere(sender, number, at_ns + self.rng.randrange(20, 80) * MS)
         receiver = self._receivers[sender.tsi]
         if inside and sort in (ODATA, RDATA):
             self.truth.inside[sender.tsi].add(number)
@@ -455,6 +470,20 @@ class World:
             receiver.leads(at_ns, number)
         elif sort in (ODATA, RDATA):
             receiver.came(at_ns, number)
+
+    def _asked_elsewhere(self, sender: Daemon, sqn: int, at_ns: int) -> None:
+        """Another receiver's NAKs, which do not pass here, are confirmed and answered."""
+
+        def answer(now: int) -> None:
+            before = len(self.frames)
+            if sender.alive:
+                self.cast(sender, now, NCF, sqn)
+                self.at(now + MS, lambda later: self.cast(sender, later, RDATA, sqn))
+            if len(self.frames) > before:
+                self._receivers[sender.tsi].confirmed(now, sqn)
+
+        for turn in range(self.rng.choice((1, 1, 3))):
+            self.at(at_ns + turn * 520 * MS, answer)
 
     def _fate(self, at_ns: int, sort: int) -> tuple[bool, bool]:
         rng = self.rng

@@ -54,7 +54,8 @@ def spoiled(fixtures: Path, tmp_path: Path) -> Callable[..., tuple[dict[str, Any
 
 
 def of_captures(report: Report) -> list[Any]:
-    return [f for f in report["findings"] if f["rule"] in ("CP013", "CP014", "CP017")]
+    of_times = ("CP013", "CP014", "CP017", "CP022")
+    return [f for f in report["findings"] if f["rule"] in of_times]
 
 
 def others(report: Report) -> list[Any]:
@@ -99,6 +100,28 @@ def test_two_records_that_changed_places_change_nothing_but_their_numbers(
 def test_a_capture_in_order_says_nothing_of_order(spoiled: Any) -> None:
     whole, same = spoiled(lambda found: found)
     assert of_captures(whole) == of_captures(same) == []
+
+
+@pytest.mark.parametrize(
+    ("tick_us", "said"),
+    [
+        (1_000, None),
+        (15_625, "its clock ticks every 15.6 ms"),
+        (10**6, "its clock ticks every 1 s"),
+        (10**15, "all records have the same time"),
+    ],
+)
+def test_a_clock_too_coarse_for_what_goes_by_time_is_said(
+    spoiled: Any, tick_us: int, said: str | None
+) -> None:
+    whole, other = spoiled(lambda found: [(at // tick_us * tick_us, r) for at, r in found])
+    found = of_captures(other)
+    assert [(f["rule"], f["certainty"]) for f in found] == [("CP022", "proven")] * (
+        said is not None
+    )
+    assert said is None or said in found[0]["text"]
+    for key in ("messages", "copies"):
+        assert [s[key] for s in other["streams"]] == [s[key] for s in whole["streams"]]
 
 
 @pytest.mark.parametrize("back_s", [30, 300])

@@ -82,6 +82,13 @@ def stepped() -> bytes:
     )  # fmt: skip
 
 
+def coarse() -> bytes:
+    """The capture's clock ticks every second."""
+    return spoiled(
+        LOSS, lambda records: [replace(r, at_ns=r.at_ns // SECOND * SECOND) for r in records]
+    )
+
+
 def flipped() -> bytes:
     """A bit of one packet's payload is another."""
 

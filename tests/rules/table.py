@@ -87,6 +87,7 @@ _SPOILED: Final[Mapping[str, Proof]] = {
     "CP017": changed("CP017", s.twice),
     "CP020": recorded((s.LOSS,), ("--at", "10.80.0.1")),
     "CP021": changed("CP021", s.flipped),
+    "CP022": changed("CP022", s.coarse),
     "CP031": changed("CP031", partial(s.both_ends, "B")),
     "CP032": changed("CP032", partial(s.both_ends, "A")),
     "RA024": changed("RA024", s.untold, *_AT_RV),

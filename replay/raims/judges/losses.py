@@ -77,8 +77,8 @@ def findings(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterat
     ):
         yield from _step(
             report, stream, about, "RA007", some, claim,
-            "The numbering of {sender_member} restarted {times:time}: at most {upper:message} "
-            "{upper|was|were} lost there.",
+            "The numbering of {sender_member} restarted {times:time}: {bounds:message} "
+            "{bounds|was|were} lost there.",
         )  # fmt: skip
     yield from _repeats(report, stream, about)
 

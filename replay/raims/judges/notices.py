@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
-from seqaudit.replay.contract.worth import BEGINNING, END, LIKELY, Claim, absence
+from seqaudit.replay.contract.worth import END, LIKELY, UNDECIDABLE, Claim, absence
 from seqaudit.replay.raims import notices as raims_notices
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.notices import Notice
@@ -65,9 +65,10 @@ def _own_notices(report: RaimsReporter, observer: Observer) -> Iterator[Finding]
             how = "a loss that the replay does not have"
         if how is not None and whole:
             yield report.say(
-                about, "RA012", "This daemon tells {sender_member} of {how}, on {subject}.",
-                {"how": how, "subject": notice.subject}, notice.mark,
-                absence(BEGINNING, notice.mark.frame, timed=True),
+                about, "RA012",
+                "This daemon tells {sender_member} of {how}, on {subject}: the notice is wrong, or "
+                "not all that came to its host was read by then.",
+                {"how": how, "subject": notice.subject}, notice.mark, UNDECIDABLE,
                 [(notice.mark, "the loss notice")],
             )  # fmt: skip
         elif due is None and not taken:

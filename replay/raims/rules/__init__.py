@@ -96,8 +96,9 @@ RULES: Final[tuple[Rule, ...]] = (
         "RA012", "loss-notice-wrong",
         "The loss notices sent from here do not say what the replay has counted.",
         "A notice whose count, total or kind of loss differs, or that is about no loss replayed, "
-        "in a capture that holds all that the daemon had from its start on, as far as can be seen.",
-        "Look for traffic that the capture lacks.",
+        "in a capture that holds all that the daemon had from its start on, as far as can be seen. "
+        "Never proven: a slow daemon loses in itself what its host had.",
+        "Look for traffic that the capture lacks, and whether the daemon was slow.",
         "raims.md 10.3"),
     error(
         "RA013", "convergence-contradicted",

@@ -15,6 +15,7 @@ from seqaudit.replay.contract.worth import (
     HERE,
     PLACED,
     SHOWN,
+    TIMED,
     Doubt,
     Span,
     Worth,
@@ -45,6 +46,14 @@ def test_what_is_so_only_at_a_members_interface_is_likely_where_that_is_inferred
     assert inferred.judge(HERE, None).certainty is Certainty.LIKELY
     assert inferred.judge(SHOWN, None).certainty is Certainty.PROVEN
     assert given.judge(HERE, None).certainty is Certainty.PROVEN
+
+
+@pytest.mark.parametrize("tick_ns", [0, 10_000_000])
+def test_what_rests_on_durations_is_likely_under_a_coarse_clock(tick_ns: int) -> None:
+    coarse = Worth(spans_of({"tick": {"tick_ns": tick_ns, "ties": 10}}, Vantage()))
+    fine = Worth(spans_of({"tick": None}, Vantage()))
+    sure = [worth.judge(c, None).certainty for worth in (coarse, fine) for c in (TIMED, SHOWN)]
+    assert sure == [Certainty.LIKELY, Certainty.PROVEN, Certainty.PROVEN, Certainty.PROVEN]
 
 
 @pytest.mark.parametrize("cut", [0, 1, 60, 150, 299, 300])

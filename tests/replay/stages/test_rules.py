@@ -64,6 +64,7 @@ def test_codes_that_were_published_keep_their_names() -> None:
         "CP017": "captured-twice",
         "CP020": "vantage-contradicted",
         "CP021": "packets-damaged",
+        "CP022": "clock-coarse",
         "CP030": "own-messages-not-captured",
         "CP031": "not-at-the-other-end",
         "CP032": "not-captured-at-its-sender",
