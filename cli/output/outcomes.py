@@ -52,6 +52,15 @@ def unjudged(report: Report) -> Iterator[tuple[str, str]]:
         if capture["frames"] == 0:
             yield path, f"{path}: has no frames; nothing to judge"
         elif tuple(capture["files"]) not in spoken:  # nor in another network of the same files
+            cut = capture["frames_by"]["truncated"]
+            if cut and capture["messages_by"]:
+                yield (
+                    path,
+                    f"{path}: all of {' and '.join(sorted(capture['messages_by']))} in it was"
+                    f" captured only in part ({cut:,} of {capture['frames']:,} frames); capture"
+                    " whole packets (tcpdump -s 0)",
+                )
+                continue
             yield (
                 path,
                 f"{path}: nothing in {capture['frames']} frames is of a known system"

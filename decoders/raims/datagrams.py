@@ -31,7 +31,7 @@ from seqaudit.decoders.raims.messages import (
     read_message,
 )
 from seqaudit.decoders.raims.pgm import MODE_BESIDE, Walk, wanted_of
-from seqaudit.decoders.raims.rows import RAIMS, DatagramLinks, RaimsRows
+from seqaudit.decoders.raims.rows import NO_MESSAGE, RAIMS, DatagramLinks, RaimsRows
 
 INBOX: Final = "inbox"
 INBOX_HEADER_BYTES: Final = 24
@@ -197,7 +197,7 @@ class RaimsDecoder:
         while at < len(body):
             if not is_message(body[at:]):
                 if not fragment:  # else a further piece: its first has told what it is
-                    self._rows.undecoded["raims link: bytes that are no message"] += 1
+                    self._rows.is_undecoded(row, NO_MESSAGE)
                 break
             message = read_message(body[at:])
             assert message is not None

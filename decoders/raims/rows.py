@@ -50,6 +50,8 @@ from seqaudit.decoders.raims.messages import (
 )
 
 RAIMS: Final = "raims"
+#: Why bytes of a link are not decoded.
+NO_MESSAGE: Final = "raims link: bytes that are no message"
 NO_FLAGS: Final = Flag(0)
 
 #: Longest opaque value told in a detail; keys and blooms are not.
@@ -204,6 +206,11 @@ class RaimsRows:
             },
         )
 
+    def is_undecoded(self, row: list[int], why: str) -> None:
+        """Counts what is wrong with a message; one that the snap length cut is told as cut."""
+        if not row[wire.FLAGS] & Flag.CUT:
+            self.undecoded[why] += 1
+
     def events(
         self, datagrams: Datagrams, row: list[int], link: str, message: RaimsMessage, *,
         flags: int = 0,
@@ -212,7 +219,7 @@ class RaimsRows:
         word = message.word
         self.messages[word] += 1
         if message.damaged and not flags & Flag.PARTIAL:
-            self.undecoded["raims message with damaged fields"] += 1
+            self.is_undecoded(row, "raims message with damaged fields")
         event = self.base(datagrams, row, link)
         subscribing = word in SUBSCRIBING
         seqno = message.number("seqno")
@@ -379,7 +386,7 @@ class RaimsRows:
                     found += self.events(datagrams, place, link, message)
                 at += message_size(body[at:])
             return found
-        self.undecoded["raims link: bytes that are no message"] += 1
+        self.is_undecoded(row, NO_MESSAGE)
         return [
             self.base(datagrams, row, link)
             | {"wire_kind": "UNREAD", "detail": unescaped({"bytes": len(body)})}

@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from seqaudit.cli.main import main
 from tests.decoders.network.builders import ethernet, ipv4, pcap, udp
+from tests.degraded.captures import read
 
 SEQAUDIT = [sys.executable, "-m", "seqaudit.cli"]
 
@@ -176,6 +178,21 @@ def test_a_capture_of_a_foreign_protocol_cannot_be_judged(tmp_path: Path, lossy:
     assert shown.exit_code == 2
     assert f"{path}: nothing in 20 frames is of a known system; seqaudit info" in shown.stderr
     assert run("info", path).exit_code == 2
+
+
+def test_a_capture_that_holds_only_parts_of_a_known_system_says_so(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    whole = read(fixtures / "raims" / "small-txw-1" / "B.pcap")
+    path = tmp_path / "snapped.pcap"
+    cut = [replace(record, data=record.data[:64]) for record in whole.records]
+    path.write_bytes(whole.of(cut).written())
+    shown = run("audit", path)
+    assert shown.exit_code == 2
+    assert (
+        f"error: {path}: all of pgm in it was captured only in part (137 of 319 frames); capture "
+        "whole packets (tcpdump -s 0)\n"
+    ) in shown.stderr
 
 
 def test_what_is_nearly_of_a_system_is_named(tmp_path: Path) -> None:

@@ -271,3 +271,16 @@ def test_a_clock_that_is_off_from_beginning_to_end_changes_no_loss(
         lambda records: [record.moved(seconds * SECOND_NS) for record in records],
     )
     assert said(off, *lost) == whole != []
+
+
+@pytest.mark.parametrize("size", [64, 96, 128, 200])
+def test_what_the_snap_length_cut_is_told_as_cut_and_not_as_damaged(
+    size: int, tmp_path: Path
+) -> None:
+    def spoil(records: Records) -> Records:
+        return [replace(record, data=record.data[:size]) for record in records]
+
+    report = audited(tmp_path, "small-txw-1", "B.pcap", spoil)
+    assert report["captures"][0]["undecoded"] == {}
+    assert report["captures"][0]["frames_by"]["truncated"] > 10
+    assert "CP004" in {f["rule"] for f in report["findings"]}
