@@ -155,10 +155,11 @@ class _PgmFindings(Reporter[_PgmSubject]):
         for sure in (Certainty.PROVEN, Certainty.LIKELY):
             some = [hole for hole in gone if self._loss(hole) is sure]
             by_rounds = any(hole.fate is Fate.RETRIES for hole in some)
+            full = any(hole.fate is Fate.FULL for hole in some)
             yield from self._holes(
                 "PG002", some, self._given_up(some, sure),
                 "{count:packet} of {sender_member} never came; {receiver_member} {why}.",
-                self._rounds if by_rounds else None,
+                "rxw_sqns" if full else self._rounds if by_rounds else None,
             )  # fmt: skip
         yield from self._holes(
             "CP007", by_fate.get(Fate.ASKED, []), LIKELY,
@@ -204,11 +205,8 @@ class _PgmFindings(Reporter[_PgmSubject]):
             waits = [hole.last_wait for hole in holes]
             first, last = min(wait[0] for wait in waits), max(wait[1] for wait in waits)
             return absence(first, last, certified=True)
-        full = any(hole.fate is Fate.FULL for hole in holes)
         leaky = any(hole.leaks.count for hole in holes)
-        return Claim(
-            sure, defaults=self._default("rxw_sqns") if full else (), why=_LEAKY if leaky else ""
-        )
+        return Claim(sure, why=_LEAKY if leaky else "")
 
     def _inside(self) -> Iterator[Finding]:
         """PG009: what had come, and was asked for long afterwards."""
@@ -274,7 +272,7 @@ class _PgmFindings(Reporter[_PgmSubject]):
         if not engine.oversized.count or engine.mtu < LEAST_MTU:
             return
         shown = engine.refused.count and engine.repaired
-        claim = SHOWN if shown else Claim(Certainty.LIKELY, defaults=self._default("mtu"))
+        claim = SHOWN if shown else LIKELY
         yield self._noted(
             "PG006", engine.refused if shown else engine.oversized, claim,
             "{count:packet} of {sender_member} {count|is|are} larger than pgm.mtu: no receiver "
@@ -314,9 +312,6 @@ class _PgmFindings(Reporter[_PgmSubject]):
             facts={"count": noted.ranges.total() if distinct else noted.count} | facts,
             default=default,
         )  # fmt: skip
-
-    def _default(self, name: str) -> tuple[str, ...]:
-        return () if self.parameters.is_given(name) else (name,)
 
     def _holes(
         self, rule: str, holes: list[Hole], claim: Claim, text: str, default: str | None = None

@@ -13,7 +13,9 @@ from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.decoders.network.builders import UDP, ethernet, ipv4, summed, udp
+from tests.degraded.auditing import command
 from tests.pipeline.feed_worlds import START_NS, US, of_lines, pcap_bytes
+from tests.rules import feeds
 
 GROUPS: Final = ("239.5.0.1", "239.5.1.1")
 FEED: Final = """
@@ -87,3 +89,15 @@ def test_narrow_numbers_of_two_lines_are_of_one_turn(seed: int, width: int, tmp_
         Options(engine="direct", feeds=feeds_of([str(feed)], []), cuts=cuts, compile_it=True),
     )
     assert to_json(again) == to_json(report)
+
+
+@pytest.mark.rule("FD007")
+def test_the_tail_of_a_line_is_no_loss_where_the_other_line_brought_it(tmp_path: Path) -> None:
+    beats = [feeds.beat(3, to=line) for line in (feeds.A, feeds.B)]
+    story = [*feeds.on_both(1), feeds.data(2), *beats, 2000, *beats]
+    path = tmp_path / "feed.pcap"
+    path.write_bytes(feeds.capture(story))
+    ended = command([*feeds.MOLD, *feeds.LINES, str(path)])
+    assert [finding["rule"] for finding in ended.findings] == ["FD023"]
+    alone = command([*feeds.MOLD, str(path)])
+    assert {finding["rule"] for finding in alone.findings} == {"FD002", "FD007"}

@@ -140,6 +140,34 @@ def test_where_more_steps_are_than_are_named_order_and_times_are_in_doubt() -> N
     assert Worth(spans).judge(PLACED, None).certainty is Certainty.LIKELY
 
 
+@pytest.mark.parametrize(
+    ("agree", "against", "order_too"), [(2, 0, False), (2, 1, True), (0, 0, True)]
+)
+def test_a_step_that_counters_do_not_confirm_leaves_the_order_in_doubt_as_well(
+    agree: int, against: int, order_too: bool
+) -> None:
+    spans = spans_of({"order": {"steps": [[50, 7, 2_000_000_000, agree, against]]}}, Vantage())
+    assert [(s.doubt, s.first, s.last) for s in spans] == [
+        (Doubt.CLOCK_STEPPED, 49, 50), *([(Doubt.OUT_OF_ORDER, 49, 50)] if order_too else []),
+    ]  # fmt: skip
+
+
+def test_what_could_not_be_put_in_order_is_a_doubt_at_its_place() -> None:
+    spans = spans_of({"order": {"torn": [9]}}, Vantage())
+    assert [(s.doubt, s.first, s.last) for s in spans] == [(Doubt.OUT_OF_ORDER, 8, 9)]
+
+
+@pytest.mark.parametrize(("rule", "severity"), [("MC002", "info"), ("CP007", None)])
+def test_in_a_known_hole_of_the_capture_nothing_but_the_hole_is_said(
+    rule: str, severity: str | None
+) -> None:
+    hole = Worth([Span(Doubt.HOLE, BEGINNING, END, "9 packets were dropped")])
+    rests = absence(5, 9).rests
+    lost = Finding(rule, Certainty.LIKELY, "1 message never came.", system="mcast", rests=rests)
+    changed = weighed(lost.seen_at(0), hole)
+    assert (changed["certainty"], changed["severity"]) == ("cannot be told", severity)
+
+
 @pytest.mark.parametrize("who", ["unclear", "untold"])
 def test_packets_of_which_nobody_can_tell_whether_they_are_damaged_prove_nothing(who: str) -> None:
     none: dict[str, Any] = {"named": [], "last": None, "count": 0, "first_ns": None}

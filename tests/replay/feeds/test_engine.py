@@ -288,6 +288,19 @@ def test_what_goes_on_lower_behind_a_silence_was_restarted(size: int) -> None:
 
 
 @pytest.mark.rule("FD008")
+def test_where_a_numbering_begins_anew_is_told_by_the_numbers_of_the_wire() -> None:
+    """Of numbers that wrap those before the first one are below 0 inside."""
+    story: list[Any] = [data(n) for n in range(100, 400)]
+    story += [9000, *(step for n in range(65_000, 65_100) for step in (data(n), 20))]
+    rows = replayed(story, facts=EVERYTHING | {"bits": 16, "modulus": 1 << 16})
+    (found,) = [
+        row["detail"] for row in rows if row["rule"] == "FD008" and row["kind"] == "FINDING"
+    ]
+    assert (found["facts"]["start"], found["facts"]["expected"]) == (65_000, 400)
+    assert found["evidence"][0]["shows"] == "65000 where 400 was next"
+
+
+@pytest.mark.rule("FD008")
 def test_the_last_message_again_and_again_is_no_restart() -> None:
     first = [data(n) for n in range(1, 201)]
     again = [step for _ in range(100) for step in (data(200), 5000)]
@@ -451,6 +464,10 @@ def test_a_heartbeat_after_a_late_message_does_not_make_it_later() -> None:
 def test_a_request_without_a_repair_is_unanswered() -> None:
     story = [data(1), data(4), request((2, 4)), repair(2), 1000, data(5)]
     assert ("FD014", "likely", [[3, 3]]) in told(*story)
+    both = [data(1), data(5), request((2, 5)), repair(2), 1000, data(6)]
+    rows = replayed(both, facts=EVERYTHING)
+    (found,) = [row["detail"] for row in rows if (row["kind"], row["rule"]) == ("FINDING", "FD014")]
+    assert found["facts"]["count"] == 2
 
 
 @pytest.mark.rule("5.5")

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.contract.results import FINDING
+from seqaudit.replay.contract.results import FINDING, GAP
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.pgm import findings as pgm_findings
-from seqaudit.replay.pgm.engine import PARITY, PgmEngine
+from seqaudit.replay.pgm.engine import MAX_HOLES, PARITY, PgmEngine
 from seqaudit.replay.pgm.window import PgmWindow, WindowSettings
 from seqaudit.replay.raims import bounds as raims_bounds
 from seqaudit.replay.raims.links import PgmLink
@@ -145,6 +145,31 @@ def test_a_receiver_that_asks_for_what_came_cannot_take_it() -> None:
         packet("ODATA", 1, **big), nak(1, 0.1), packet("RDATA", 1, 0.2, **big), nak(1, 0.8)
     )
     assert sureness_of(rows)["PG006"] == ["proven"]
+    large = packet("LARGE", 1, count=0, **big)  # dropped as too large, or for want of room
+    unanswered = received(packet("ODATA", 1, **big), large, nak(1, 0.1), nak(1, 0.8))
+    assert sureness_of(unanswered) == {"PG006": ["likely"]}
+
+
+def test_a_packet_that_fell_out_of_a_window_of_the_default_size_is_likely_lost() -> None:
+    many = replace(packet("ODATA", 4, 0.1), count=300_000, stop_seqno=300_004)
+    found = only(received(packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.05), many), "PG002")
+    assert found["certainty"] == "likely"
+    assert found["text"].endswith("(pgm.rxw_sqns is not given: judged by its default.)")
+
+
+def test_a_repair_is_timed_from_the_request() -> None:
+    rows = received(packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.05), packet("RDATA", 2, 0.08))
+    (gap,) = [row.detail for row in rows if row.kind == GAP]
+    assert (gap["requested_after_ns"], gap["repaired_after_ns"]) == (50_000_000, 30_000_000)
+
+
+def test_of_more_holes_than_are_listed_all_are_counted() -> None:
+    events: list[Event] = []
+    for turn in range(MAX_HOLES + 5):
+        asked = (packet("ODATA", 2 * turn + 3), nak(2 * turn + 2), packet("RDATA", 2 * turn + 2))
+        events += asked
+    found = only(received(packet("ODATA", 1), *events), "PG001")
+    assert (found["facts"]["count"], len(found["seqnos"])) == (MAX_HOLES + 5, 1_000)
 
 
 @pytest.mark.parametrize(("mtu", "said"), [(9_000, ["likely"]), (20_000, []), (1_400, [])])

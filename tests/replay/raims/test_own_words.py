@@ -308,6 +308,7 @@ def test_numbers_without_a_missing_packet_were_never_sent_here(
     if sure is not None:
         found = only(rows, "RA004")
         assert (found["seqnos"], bool(found["evidence"])) == ([[8, 8]], True)
+        assert found["severity"] == (None if sure == "proven" else "info")
 
 
 def told_by_inbox(world: World, numbers: dict[int, float]) -> None:

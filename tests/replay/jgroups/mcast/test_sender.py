@@ -55,6 +55,7 @@ def test_a_full_window_blocks_until_an_ack_raises_the_minimum() -> None:
         }
     ]
     assert told.findings() == [("MC006", "likely", [])]
+    assert told.finding("MC006")["facts"]["blocked_ns"] == 1_406_000_000
 
 
 @pytest.mark.rule("S1")
