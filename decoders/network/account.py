@@ -193,6 +193,12 @@ class Account:
             if reason:
                 self.undecoded[reason] = self.undecoded.get(reason, 0) + frames
 
+    def name_links(self, links: Mapping[int, int]) -> None:
+        """Counts frames of link types that nobody understands, by type."""
+        self.undecoded.pop(UNKNOWN_LINK_REASON, None)
+        for link, count in links.items():
+            self.undecoded[f"{UNKNOWN_LINK_REASON}: {link_name(link)}"] = count
+
     def add_endpoint(
         self, protocol: int, address: str, port: int, system: str, frames: int, size: int
     ) -> None:

@@ -30,7 +30,6 @@ from seqaudit.decoders.network.networks import NetworksSeen, OfNetworks
 from seqaudit.decoders.network.order import PieceOrder
 from seqaudit.decoders.network.overlap import AHEAD_BYTES, every_row, in_order
 from seqaudit.decoders.network.packets import PacketReader, Packets
-from seqaudit.decoders.network.rare_links import link_name
 from seqaudit.decoders.network.refusals import refused
 from seqaudit.decoders.network.tick import TimeTick
 from seqaudit.decoders.stages.fragments import Assembler
@@ -119,9 +118,7 @@ def decode_piece(
     if assembler is not None:
         yield from assembler.finish()
     yield from streams.finish()
-    for link, count in packet_reader.unknown_links.items():
-        account.undecoded[f"link type not understood: {link_name(link)}"] = count
-    account.undecoded.pop("link type not understood", None)
+    account.name_links(packet_reader.unknown_links)
     facts = _reader_account(piece, reader) | streams.facts()
     facts |= {"order": order.account(), "tick": tick.account()}
     checksums.add_to(account.senders)

@@ -119,21 +119,7 @@ def _judged(account: MergedAccount) -> Iterator[Finding]:
             count=incomplete,
             missing=account["fragments"]["missing"],
         )
-    undecoded = dict(account.get("undecoded") or {})
-    undecoded.pop(INCOMPLETE, None)  # CP005 says it
-    for reason, count in (account.get("of_no_system") or {}).items():
-        undecoded[reason] = undecoded.get(reason, 0) - count
-    undecoded = {reason: count for reason, count in undecoded.items() if count > 0}
-    systems = sorted(account.get("messages_by") or ())
-    if undecoded:
-        named = sorted(undecoded.items(), key=lambda item: (-item[1], item[0]))
-        yield _finding(
-            "CP006",
-            "Not everything of {systems} could be decoded: {named}.",
-            systems=" or ".join(systems) or "a recognised system",
-            count=sum(undecoded.values()),
-            named=_listed(f"{reason} ({count})" for reason, count in named),
-        )
+    yield from _undecoded(account)
     tcp = account.get("tcp") or {}
     if tcp.get("holes"):
         yield _finding(
@@ -161,6 +147,25 @@ def _judged(account: MergedAccount) -> Iterator[Finding]:
 
 def _finding(rule: str, text: str, sure: Certainty = Certainty.PROVEN, **facts: object) -> Finding:
     return Finding(rule, sure, text, system=SYSTEM, facts=facts)
+
+
+def _undecoded(account: MergedAccount) -> Iterator[Finding]:
+    """What of recognised systems could not be decoded, by its reason."""
+    undecoded = dict(account.get("undecoded") or {})
+    undecoded.pop(INCOMPLETE, None)  # CP005 says it
+    for reason, count in (account.get("of_no_system") or {}).items():
+        undecoded[reason] = undecoded.get(reason, 0) - count
+    undecoded = {reason: count for reason, count in undecoded.items() if count > 0}
+    systems = sorted(account.get("messages_by") or ())
+    if undecoded:
+        named = sorted(undecoded.items(), key=lambda item: (-item[1], item[0]))
+        yield _finding(
+            "CP006",
+            "Not everything of {systems} could be decoded: {named}.",
+            systems=" or ".join(systems) or "a recognised system",
+            count=sum(undecoded.values()),
+            named=_listed(f"{reason} ({count})" for reason, count in named),
+        )
 
 
 def _damaged(account: MergedAccount) -> Iterator[Finding]:
