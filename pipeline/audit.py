@@ -486,7 +486,7 @@ class _Job:
         return True
 
     def _vantages_in(self, files: Files, rows: pa.Table) -> tuple[Vantage, ...]:
-        """Where captures were taken, by events or results of all of them."""
+        """Where captures were taken, by events of all of them."""
         accounts = accounts_of(rows, self._vantages.wanted(self._planning.inputs))
         return tuple(self._vantages.of(files, accounts, members_of(rows), self._planning.inputs))
 

@@ -10,13 +10,14 @@ from seqaudit.decoders.capture import remote
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.contract.networks import Chosen
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
+from seqaudit.decoders.network.account_rows import PlacedAccount
 from seqaudit.decoders.network.networks import is_tunnels
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.direct import workers as forked
 from seqaudit.pipeline.direct.kernels_ready import load_for
 from seqaudit.pipeline.options import Options
-from seqaudit.pipeline.report.accounts import Account, apart_in, by_capture, held_in, much_carried
+from seqaudit.pipeline.report.accounts import apart_in, by_capture, held_in, much_carried
 from seqaudit.pipeline.shared.plan import (
     CaptureInput,
     Plan,
@@ -119,7 +120,7 @@ class Planning:
         self._progress.begin(LOADING, 0)
         return not much_carried(load_for(planned.pieces, settings))
 
-    def leave_out_unreadable(self, planned: Plan, accounts: Iterable[Account]) -> bool:
+    def leave_out_unreadable(self, planned: Plan, accounts: Iterable[PlacedAccount]) -> bool:
         """Inputs that workers could not read become problems; whether there was any."""
         errors = {a["piece"]: a["error"] for a in accounts if a.get("error")}
         if not errors:
@@ -146,7 +147,7 @@ class Planning:
             raise UnusableError(self.problems)
         return True
 
-    def set_apart(self, planned: Plan, accounts: Sequence[Account]) -> bool:
+    def set_apart(self, planned: Plan, accounts: Sequence[PlacedAccount]) -> bool:
         """Networks that use the same addresses become captures of their own; whether there are
         any."""
         found = apart_in(accounts)

@@ -5,7 +5,7 @@ import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 import pyarrow as pa
 
@@ -14,8 +14,10 @@ from seqaudit.decoders.contract.arrow import equal, filtered
 from seqaudit.decoders.contract.errors import CaptureError, SeqauditError
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.decoders.contract.networks import Chosen
+from seqaudit.decoders.network.account_rows import PlacedAccount
 from seqaudit.decoders.network.prints import Seen, prints
-from seqaudit.pipeline.report.accounts import Account, by_capture, merge_ends
+from seqaudit.pipeline.report.accounts import by_capture, merge_ends
+from seqaudit.pipeline.report.names import SeenMember
 from seqaudit.pipeline.report.two_ends import MOST_RECORDS, links_of, vantages_of_link
 from seqaudit.pipeline.report.vantage import (
     checked_vantage,
@@ -27,10 +29,8 @@ from seqaudit.pipeline.report.vantage import (
 from seqaudit.pipeline.shared.events_file import Files
 from seqaudit.pipeline.shared.plan import CaptureInput, File
 from seqaudit.replay.captures.doubts import is_twice
-from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import UNKNOWN, Vantage
 
-Member = Row
 Inputs = Sequence[CaptureInput]
 
 #: What is read of accounts to infer vantages, and to hold given ones against the capture.
@@ -62,7 +62,11 @@ class Vantages:
         return _OF_GIVEN_VANTAGES if given else _OF_VANTAGES
 
     def of(
-        self, files: Files, accounts: Iterable[Account], members: Iterable[Member], inputs: Inputs
+        self,
+        files: Files,
+        accounts: Iterable[PlacedAccount],
+        members: Iterable[SeenMember],
+        inputs: Inputs,
     ) -> list[Vantage]:
         """Where captures were taken.
 
@@ -74,7 +78,7 @@ class Vantages:
         both: list[Sequence[str]] = []
         self._nobody = {}
         twice: list[bool] = []
-        seen: dict[int, list[Member]] = {}
+        seen: dict[int, list[SeenMember]] = {}
         for member in members:
             seen.setdefault(member["capture"], []).append(member)
         for number, own in enumerate(by_capture(accounts, len(files))):
@@ -83,12 +87,7 @@ class Vantages:
             twice.append(is_twice(a.get("twice") for a in own))
             if at is not None:
                 members_here = seen.get(number, [])
-                about = {
-                    "ends": ends,
-                    "endpoints": [place for a in own for place in a.get("endpoints") or ()],
-                    "endpoints_more": any(a.get("endpoints_more") for a in own),
-                }
-                if is_nobody(at, self._names, members_here, about):
+                if is_nobody(at, self._names, members_here, ends, _addresses(own)):
                     self._nobody[number] = who_is_there(members_here, ends)
                 known = given_vantage(at, self._names, members_here)
                 found.append(checked_vantage(known, ends))
@@ -143,21 +142,27 @@ class Vantages:
         return _given(number, inputs).at or self._at
 
 
+def _addresses(accounts: Sequence[PlacedAccount]) -> set[str] | None:
+    """Endpoints in a capture; null: there are more than anybody counted."""
+    if any(account.get("endpoints_more") for account in accounts):
+        return None
+    return {str(place[1]) for account in accounts for place in account.get("endpoints", ())}
+
+
 def _given(number: int, inputs: Inputs) -> CaptureInput:
     return inputs[number] if number < len(inputs) else inputs[0]
 
 
-def members_of(rows: pa.Table) -> list[Member]:
-    """Who was seen, of events or results: ``{"capture", "member", "name", "address", ...}``."""
-    if pa.types.is_string(rows.schema.field("kind").type):
-        picked = filtered(rows, equal(rows["kind"], "MEMBER")).select(["capture", "detail"])
-        return [
-            json.loads(row["detail"]) | {"capture": row["capture"]} for row in picked.to_pylist()
-        ]
+def members_of(rows: pa.Table) -> list[SeenMember]:
+    """Who was seen, of events."""
     picked = filtered(rows, equal(rows["kind"], Kind.MEMBER)).select(
         ["capture", "source", "detail"]
     )
     return [
-        json.loads(row["detail"] or "{}") | {"capture": row["capture"], "member": row["source"]}
+        cast(
+            SeenMember,
+            json.loads(row["detail"] or "{}")
+            | {"capture": row["capture"], "member": row["source"]},
+        )
         for row in picked.to_pylist()
     ]

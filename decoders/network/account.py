@@ -9,7 +9,7 @@ together, in rows of their own with ``"frames": 0``.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from heapq import nsmallest
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from seqaudit.decoders.contract.events import (
 )
 from seqaudit.decoders.kernels.loader import Int64s, argument, kernel, memory
 from seqaudit.decoders.network import packet_kernels as k
+from seqaudit.decoders.network.account_rows import PieceAccount, PieceFrames
 from seqaudit.decoders.network.checksums import ChecksumCounts, Sender, Senders, rows_of
 from seqaudit.decoders.network.ip_datagram import FrameSums
 from seqaudit.decoders.network.packets import FRAMES_BY, SETTLED, Flows, FrameOutcome, Packets
@@ -43,9 +44,6 @@ PACKET_TYPES: Final = frozenset({113, 276})  # link types that have one: SLL and
 OUTGOING: Final = 4  # packet type
 
 NAMED_FRAMES: Final = 100  # of a kind; of further ones only the last
-
-#: What decoders count by system or by feed, and then by a word.
-COUNTED_BY_NAME: Final = ("messages_by", "feeds")
 
 #: Numbers from here on are of what Ethernet carries, those below of IP's protocols.
 FIRST_ETHERTYPE: Final = 0x0600
@@ -80,8 +78,6 @@ _UNREAD: Final = (FrameOutcome.MALFORMED, FrameOutcome.UNDECODABLE)
 OF_NOBODY: Final = "fragments contradict each other"
 UNKNOWN_LINK_REASON: Final = "link type not understood"
 
-Detail = ByName
-
 
 class Named:
     """Frames of one kind: how many, the last, and the first few by their numbers."""
@@ -99,7 +95,7 @@ class Named:
         self._last = frames[-1] if frames else self._last
         self._count += len(frames)
 
-    def account(self) -> ByName:
+    def account(self) -> PieceFrames:
         """As an ACCOUNT row carries them."""
         return {
             "named": self._frames,
@@ -228,7 +224,7 @@ class Account:
     def add_outgoing(self, source: str) -> None:
         self._outgoing.add(source)
 
-    def row(self, more: ByName, decoders: Iterable[ByName]) -> pa.RecordBatch:
+    def row(self, more: Mapping[str, object], decoders: Iterable[ByName]) -> pa.RecordBatch:
         """The ACCOUNT row.
 
         Args:
@@ -239,7 +235,7 @@ class Account:
         by_frames = nsmallest(
             ENDPOINTS, self._endpoints.items(), key=lambda item: (-item[1][0], item[0])
         )
-        detail: Detail = {
+        own: PieceAccount = {
             "piece": self.split,
             "frames": self.sums.frames,
             "bytes": self.sums.bytes,
@@ -258,7 +254,7 @@ class Account:
             "damaged_frames": self._damaged.account(),
             "undecoded_frames": self._unread.account(),
             "checksums": rows_of(self.senders),
-            "endpoints": [[*key, *counts] for key, counts in by_frames],
+            "endpoints": [(*key, counts[0], counts[1]) for key, counts in by_frames],
             "endpoints_more": len(self._endpoints) - len(by_frames) + self._endpoints_more,
             "ends": {
                 "both": sorted(self._both or ()),
@@ -267,6 +263,7 @@ class Account:
                 "ttl": {address: self._ttl[address] for address in sorted(self._ttl)},
             },
         }
+        detail: ByName = {**own}
         for account in decoders:
             _add_up(detail, account)
         detail.update(more)
@@ -500,7 +497,7 @@ def is_of_no_system(reason: str) -> bool:
     return reason in _BELOW_SYSTEMS or reason == OF_NOBODY or reason.startswith(UNKNOWN_LINK_REASON)
 
 
-def account_batch(capture: int, split: int, detail: ByName) -> pa.RecordBatch:
+def account_batch(capture: int, split: int, detail: Mapping[str, Any]) -> pa.RecordBatch:
     frame = split << FRAME_BITS
     row = {
         "capture": capture,
@@ -532,7 +529,7 @@ def _columns_of_any_account() -> tuple[pa.Array, ...]:
     return tuple(pa.array([same.get(field.name)], field.type) for field in EVENTS)
 
 
-def _add_up(detail: Detail, account: Mapping[str, object]) -> None:
+def _add_up(detail: ByName, account: Mapping[str, object]) -> None:
     """Numbers add up, dictionaries key by key, lists are united."""
     for key, value in account.items():
         known = detail.get(key)

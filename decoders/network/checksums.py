@@ -7,10 +7,10 @@ judged in one place (``verdict``), and a capture that holds damage is decoded ag
 senders named: then their packets with a wrong checksum are no packets.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -61,10 +61,10 @@ class ChecksumCounts:
 Senders = dict[Sender, ChecksumCounts]
 
 
-def rows_of(senders: Senders) -> list[list[object]]:
+def rows_of(senders: Senders) -> list[tuple[str, int, int, int, int, int]]:
     """As an ACCOUNT row carries them."""
     kept = nsmallest(SENDERS, senders.items(), key=lambda item: item[0])
-    return [[*sender, one.bare, one.right, one.wrong, int(one.speaks)] for sender, one in kept]
+    return [(*sender, one.bare, one.right, one.wrong, int(one.speaks)) for sender, one in kept]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def verdict(senders: Mapping[Sender, ChecksumCounts]) -> ChecksumTrust:
     return ChecksumTrust(frozenset(damaged | few), frozenset(unclear), frozenset(untold))
 
 
-def united(parts: Iterable[Iterable[Sequence[Any]]]) -> Senders:
+def united(parts: Iterable[Iterable[tuple[str, int, int, int, int, int]]]) -> Senders:
     """What several accounts have counted (``rows_of``)."""
     senders: Senders = {}
     for part in parts:

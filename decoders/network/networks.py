@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from seqaudit.decoders.capture.reader import Records
-from seqaudit.decoders.contract.events import ByName
 from seqaudit.decoders.contract.networks import Chosen
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network import packet_kernels as k
+from seqaudit.decoders.network.account_rows import PieceNetworks
 from seqaudit.decoders.network.packets import NUMBER_NAMES, TUNNEL_NAMES, PacketReader, Packets
 
 #: Flows that are compared: of more those whose numbers end in most zeros, which are the same ones
@@ -79,19 +79,19 @@ class NetworkEvidence:
         while len(self._flows) > FLOWS:
             self._rise(self._level + 1)
 
-    def rows(self) -> ByName:
+    def rows(self) -> PieceNetworks:
         """As an ACCOUNT row carries it."""
         return {
             "frames": sorted(self.frames.items())[:MOST_NETWORKS],
             "level": self._level,
             "flows": [
-                [flow, network, one.packets, one.first_ns, one.last_ns, sorted(one.lowest.items())]
+                (flow, network, one.packets, one.first_ns, one.last_ns, sorted(one.lowest.items()))
                 for flow, networks in sorted(self._flows.items())
                 for network, one in sorted(networks.items())
             ],
         }
 
-    def take_in(self, rows: ByName) -> None:
+    def take_in(self, rows: PieceNetworks) -> None:
         """What a piece has found (``rows``)."""
         self._rise(max(self._level, rows["level"]))
         for network, count in rows["frames"]:
@@ -244,7 +244,7 @@ class NetworksSeen:
         )
         return flows | BETWEEN_PORTS if between_ports else flows & (BETWEEN_PORTS - 1)
 
-    def rows(self) -> ByName | None:
+    def rows(self) -> PieceNetworks | None:
         """As an ACCOUNT row carries it; null: nothing was of a numbered network."""
         return self._evidence.rows() if self._evidence.frames else None
 

@@ -19,8 +19,8 @@ from typing import Final
 import numpy as np
 
 from seqaudit.decoders.capture.reader import Records
-from seqaudit.decoders.contract.events import ByName
 from seqaudit.decoders.kernels.loader import Int64s
+from seqaudit.decoders.network.account_rows import PieceOrderDetail
 
 #: Queues of network cards are apart by no more than this.
 HORIZON_NS: Final = 20_000_000
@@ -173,7 +173,7 @@ class PieceOrder:
         columns = {name: getattr(records, name)[found.order] for name in COLUMNS}
         return replace(records, frame=records.frame.copy(), **columns)
 
-    def account(self) -> ByName:
+    def account(self) -> PieceOrderDetail:
         """As an ACCOUNT row carries it."""
         return {
             "late": self.late,

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from seqaudit.decoders.capture.reader import Records
-from seqaudit.decoders.contract.events import ByName
+from seqaudit.decoders.network.account_rows import PieceTick
 from seqaudit.decoders.network.order import filled
 
 #: Timers of protocols are longer than a tick of less; nothing more is looked at then.
@@ -58,7 +58,7 @@ class TimeTick:
         self.ties += int((times[1:] == times[:-1]).sum()) + int(times[0] == self.last_ns)
         self.last_ns = int(times[-1])
 
-    def account(self) -> ByName:
+    def account(self) -> PieceTick:
         """As an ACCOUNT row carries it."""
         return {
             "tick_ns": self.tick_ns, "ties": self.ties, "first_ns": self.first_ns,

@@ -24,6 +24,7 @@ from seqaudit.decoders.contract.networks import Chosen
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS, Int64s
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
+from seqaudit.decoders.network.account_rows import PieceAccount
 from seqaudit.decoders.network.checksums import ChecksumCheck
 from seqaudit.decoders.network.fragment_rows import segment_batch
 from seqaudit.decoders.network.networks import NetworksSeen, OfNetworks
@@ -119,8 +120,8 @@ def decode_piece(
         yield from assembler.finish()
     yield from streams.finish()
     account.name_links(packet_reader.unknown_links)
-    facts = _reader_account(piece, reader) | streams.facts()
-    facts |= {"order": order.account(), "tick": tick.account()}
+    facts = _reader_account(piece, reader, order, tick)
+    streams.add_to(facts)
     checksums.add_to(account.senders)
     if tunnels := packet_reader.tunnels():
         facts["tunnels"] = tunnels
@@ -229,8 +230,10 @@ class _PieceSegments:
             elif self._sniffer is not None:
                 yield from map(segment_rows, self._sniffer.feed(segments))
 
-    def facts(self) -> dict[str, object]:
-        return {} if self._sniffer is None else {"shipped": self._sniffer.facts()}
+    def add_to(self, facts: PieceAccount) -> None:
+        """What was shipped; nothing, where all is decoded here."""
+        if self._sniffer is not None:
+            facts["shipped"] = self._sniffer.facts()
 
 
 def wants_compiled(piece: Piece, settings: DecodeSettings) -> bool:
@@ -243,14 +246,15 @@ def wants_compiled(piece: Piece, settings: DecodeSettings) -> bool:
     return size // BYTES_PER_RECORD >= COMPILE_FROM_RECORDS
 
 
-def _reader_account(piece: Piece, reader: Reader) -> dict[str, object]:
+def _reader_account(
+    piece: Piece, reader: Reader, order: PieceOrder, tick: TimeTick
+) -> PieceAccount:
     return {
-        "path": piece.path,
+        "piece": piece.split,
         "begin": reader.begin,
         "landing": reader.landing,
         "begin_state": reader.begin_state,
         "landing_state": reader.landing_state,
-        "primed": reader.primed,
         "skipped": reader.skipped,
         "skipped_more": reader.skipped_more,
         "cut": reader.cut,
@@ -260,4 +264,6 @@ def _reader_account(piece: Piece, reader: Reader) -> dict[str, object]:
         "interfaces_more": reader.interfaces_more,
         "comments": reader.comments,
         "comment_texts": reader.comment_texts,
+        "order": order.account(),
+        "tick": tick.account(),
     }

@@ -28,6 +28,7 @@ from seqaudit.decoders.contract.events import FRAME_BITS
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS, Int64s
 from seqaudit.decoders.network.account import Account, Accounts
+from seqaudit.decoders.network.account_rows import ShippedDetail
 from seqaudit.decoders.network.packets import FrameOutcome
 from seqaudit.decoders.tcp.connection import COUNTERS, Flow
 from seqaudit.decoders.tcp.direction import DECODED, UNDECODABLE, MissingBytes, TakenFrames
@@ -186,7 +187,7 @@ class Sniffer:
                 return True
         return False
 
-    def facts(self) -> dict[str, object]:
+    def facts(self) -> ShippedDetail:
         """For the account of the piece: what was shipped with cause, and what was not."""
         return {
             "carriers": sorted(self._shipped),

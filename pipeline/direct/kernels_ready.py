@@ -17,16 +17,17 @@ from seqaudit.decoders.capture.pieces import Piece, stream_piece
 from seqaudit.decoders.capture.sources import InOrder, open_source
 from seqaudit.decoders.contract.errors import CaptureError
 from seqaudit.decoders.contract.events import EVENTS
+from seqaudit.decoders.network.account_rows import PlacedAccount
 from seqaudit.decoders.stages.first import decode_piece
 from seqaudit.decoders.stages.registry import DecodeSettings
-from seqaudit.pipeline.report.accounts import Account, accounts_of
+from seqaudit.pipeline.report.accounts import accounts_of
 
 #: What a look at a capture reads, and how many captures are looked at.
 LOADED_BYTES: Final = 1 << 18
 LOOKED_AT: Final = 16
 
 
-def load_for(pieces: Sequence[Piece], settings: DecodeSettings) -> list[Account]:
+def load_for(pieces: Sequence[Piece], settings: DecodeSettings) -> list[PlacedAccount]:
     """Have loaded in this process what captures need, as far as their first bytes show it.
 
     Args:
@@ -35,7 +36,7 @@ def load_for(pieces: Sequence[Piece], settings: DecodeSettings) -> list[Account]
     Returns:
         The accounts of those bytes.
     """
-    accounts: list[Account] = []
+    accounts: list[PlacedAccount] = []
     looking = replace(settings, finish_fragments=True)
     firsts = [piece for piece in pieces if piece.start == 0]
     for piece in firsts[:: max(1, len(firsts) // LOOKED_AT)]:

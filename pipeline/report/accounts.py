@@ -5,52 +5,56 @@ intersections here do not depend on how a capture was cut.
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import Any, Final
+from operator import itemgetter
+from typing import Final, Literal, cast
 
 import pyarrow as pa
 
 from seqaudit.decoders.capture.pieces import merge_interfaces
 from seqaudit.decoders.contract.arrow import equal, filtered
 from seqaudit.decoders.contract.events import FRAME_BITS, Kind
-from seqaudit.decoders.network.account import COUNTED_BY_NAME, NAMED_FRAMES
-from seqaudit.decoders.network.checksums import ChecksumTrust, united, verdict
+from seqaudit.decoders.network.account import NAMED_FRAMES
+from seqaudit.decoders.network.account_rows import (
+    LAYOUTS,
+    PieceAccount,
+    PieceEnds,
+    PieceOrderDetail,
+    PlacedAccount,
+)
+from seqaudit.decoders.network.checksums import ChecksumTrust, Sender, united, verdict
 from seqaudit.decoders.network.networks import NetworkEvidence, separated
 from seqaudit.decoders.network.order import HORIZON_NS, SINGLE_NS
 from seqaudit.decoders.network.tick import LEAST_TIES, is_fine
 from seqaudit.decoders.stages.tcp import carrier_digest
 from seqaudit.pipeline.shared.plan import File
-from seqaudit.replay.contract.capture_rows import NamedFrames, Order, TickRow
-from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.capture_rows import (
+    OUTCOMES,
+    CaptureFigures,
+    FramesBy,
+    InterfaceRow,
+    MergedAccount,
+    NamedFrames,
+    Order,
+    SkippedRow,
+    TickRow,
+)
 
-Account = Row
-
-FRAMES_BY: Final = ("decoded", "other", "malformed", "truncated", "undecodable")
-_SUMS: Final = (
-    "frames",
-    "bytes",
-    "wire_bytes",
-    "untimed",
-    "comments",
-    "interfaces_more",
-    "endpoints_more",
+Sums = Literal[
+    "frames", "bytes", "wire_bytes", "untimed", "comments", "interfaces_more", "endpoints_more",
     "clusters_more",
-)
-_COUNTERS: Final = (
-    "frames_by",
-    "undecoded",
-    "of_no_system",
-    "sureness",
-    "links",
-    "fragments",
-    "clusters",
-    "datagrams",
-    "versions",
-    "tcp",
-    "twice",
-)
+]  # fmt: skip
+Counters = Literal[
+    "undecoded", "of_no_system", "sureness", "links", "tunnels", "fragments", "clusters",
+    "datagrams", "versions", "tcp", "twice",
+]  # fmt: skip
+Extreme = Literal["first_ns", "last_ns"]
+KindOfFrames = Literal["cut_frames", "damaged_frames", "undecoded_frames"]
+
+#: Transport, address, port and system.
+Endpoint = tuple[str, str, int, str]
 
 #: Endpoints and skipped stretches listed per capture; the rest is counted.
 ENDPOINTS: Final = 200
@@ -70,35 +74,34 @@ OF_BORDERS: Final = (
 )  # fmt: skip
 
 
-def accounts_of(rows: pa.Table, only: Collection[str] = ()) -> list[Account]:
-    """The accounts among events or results, each with its ``capture``.
+def accounts_of(rows: pa.Table, only: Collection[str] = ()) -> list[PlacedAccount]:
+    """The accounts among events, each with its ``capture``.
 
     Args:
         only: keys that are wanted; none: all. Of ten thousand captures all would be 100 MB.
     """
-    kind: object = "ACCOUNT" if pa.types.is_string(rows.schema.field("kind").type) else Kind.ACCOUNT
-    picked = filtered(rows, equal(rows["kind"], kind)).select(["capture", "detail"])
+    picked = filtered(rows, equal(rows["kind"], Kind.ACCOUNT)).select(["capture", "detail"])
     accounts = []
     for row in picked.to_pylist():
         account = json.loads(row["detail"])
         if only:
             account = {key: account[key] for key in only if key in account}
-        accounts.append(account | {"capture": row["capture"]})
+        accounts.append(cast(PlacedAccount, account | {"capture": row["capture"]}))
     return accounts
 
 
-def frames_of_splits(accounts: Iterable[Account]) -> dict[int, int]:
+def frames_of_splits(accounts: Iterable[PieceAccount]) -> dict[int, int]:
     """Frames of each split; several accounts of one piece add up (fragments have their own)."""
     frames: dict[int, int] = {}
     for account in accounts:
-        own = int(account["numbered" if "numbered" in account else "frames"])
+        own = account.get("numbered", account.get("frames", 0))
         frames[account["piece"]] = frames.get(account["piece"], 0) + own
     return frames
 
 
-def by_capture(accounts: Iterable[Account], captures: int) -> list[list[Account]]:
-    """Accounts of each capture; every one has its number under ``capture``."""
-    grouped: list[list[Account]] = [[] for _ in range(captures)]
+def by_capture(accounts: Iterable[PlacedAccount], captures: int) -> list[list[PlacedAccount]]:
+    """Accounts of each capture."""
+    grouped: list[list[PlacedAccount]] = [[] for _ in range(captures)]
     for account in accounts:
         grouped[account["capture"]].append(account)
     return grouped
@@ -114,25 +117,27 @@ class PieceBorder:
     landing_state: str
 
 
-def borders_of(accounts: Iterable[Account]) -> list[PieceBorder]:
+def borders_of(accounts: Iterable[PieceAccount]) -> list[PieceBorder]:
     """Where pieces began and landed, in their order; accounts of fragments know nothing of it."""
     return [
-        PieceBorder(*(account[name] for name in PieceBorder.__slots__))
-        for account in sorted(accounts, key=lambda account: int(account["piece"]))
+        PieceBorder(
+            account["begin"], account["landing"], account["begin_state"], account["landing_state"]
+        )
+        for account in sorted(accounts, key=itemgetter("piece"))
         if "landing" in account
     ]
 
 
-def much_carried(accounts: Sequence[Account]) -> bool:
+def much_carried(accounts: Sequence[PieceAccount]) -> bool:
     """Whether much of what pieces held may continue in others: TCP, or many fragments."""
-    frames = sum(int(account.get("frames", 0)) for account in accounts)
-    fragments = sum(int(account.get("fragments", {}).get("frames") or 0) for account in accounts)
+    frames = sum(account.get("frames", 0) for account in accounts)
+    fragments = sum(account.get("fragments", {}).get("frames", 0) for account in accounts)
     return fragments * FEW_FRAGMENTS > frames or any(
         transport == "tcp" for account in accounts for transport, *_ in account.get("endpoints", ())
     )
 
 
-def torn_carriers(accounts: Iterable[Account]) -> frozenset[tuple[int, str]]:
+def torn_carriers(accounts: Iterable[PlacedAccount]) -> frozenset[tuple[int, str]]:
     """TCP connections that one piece shipped and of which another withheld frames.
 
     Withheld ones are told by a checksum, or not at all if there were too many; that may tear one
@@ -145,7 +150,7 @@ def torn_carriers(accounts: Iterable[Account]) -> frozenset[tuple[int, str]]:
         facts = account.get("shipped")
         if not facts:
             continue
-        capture = int(account["capture"])
+        capture = account["capture"]
         shipped.setdefault(capture, set()).update(facts["carriers"])
         withheld.setdefault(capture, set()).update(facts["withheld"])
         if facts["withheld_more"]:
@@ -158,115 +163,137 @@ def torn_carriers(accounts: Iterable[Account]) -> frozenset[tuple[int, str]]:
     )
 
 
-def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
-    """One account of a capture from those of its pieces.
-
-    Skipped stretches are ``{"file", "from", "to", "why"}``; ``first_ns`` and ``last_ns`` are null
-    without frames.
-    """
+def merge(accounts: Iterable[PieceAccount], files: Sequence[File]) -> MergedAccount:
+    """One account of a capture from those of its pieces."""
     ordered = sorted(accounts, key=lambda account: (account["piece"], "landing" not in account))
-    merged: Account = dict.fromkeys(_SUMS, 0)
-    merged |= {name: {} for name in (*_COUNTERS, *COUNTED_BY_NAME)}
-    merged["frames_by"] = dict.fromkeys(FRAMES_BY, 0)
-    merged |= {
+
+    def total(key: Sums) -> int:
+        return sum(account.get(key, 0) for account in ordered)
+
+    def counts(key: Counters) -> dict[str, int]:
+        return dict(sorted(_added(account.get(key) for account in ordered).items()))
+
+    endpoints = _endpoints(ordered)
+    skipped = _skipped(ordered, files)
+    beyond = [account.get("skipped_more", (0, 0)) for account in ordered]
+    stretches = [(stop - first, 1) for a in ordered for first, stop, _ in a.get("skipped", ())]
+    figures: CaptureFigures = {
         "path": files[0].called,
-        "files": [f.shown for f in files],
+        "files": [file.shown for file in files],
+        "bytes": total("bytes"),
+        "wire_bytes": total("wire_bytes"),
+        "frames": total("frames"),
+        "frames_by": _fates(ordered),
+        "first_ns": _extreme(min, ordered, "first_ns"),
+        "last_ns": _extreme(max, ordered, "last_ns"),
+        "untimed": total("untimed"),
+        "messages_by": {
+            system: told
+            for system, kinds in _by_name(a.get("messages_by") for a in ordered).items()
+            if (told := _counted(kinds))
+        },
+        "undecoded": counts("undecoded"),
+        "cut": any(account.get("cut") for account in ordered),
+        "problem": next((a["problem"] for a in ordered if a.get("problem")), ""),
+        "skipped": skipped[:SKIPPED],
+        "skipped_bytes": sum(size for size, _ in stretches) + sum(size for _, size in beyond),
+        "skipped_more": len(skipped[SKIPPED:]) + sum(number for number, _ in beyond),
+        "fragments": counts("fragments"),
+        "tcp": counts("tcp"),
+        "interfaces": _interfaces(ordered, files),
+        "interfaces_more": total("interfaces_more"),
+        "links": counts("links"),
+        "endpoints": [[*key, *numbers] for key, numbers in endpoints[:ENDPOINTS]],
+        "endpoints_more": total("endpoints_more") + len(endpoints[ENDPOINTS:]),
+        "clusters": counts("clusters"),
+        "clusters_more": total("clusters_more"),
+        "comments": total("comments"),
+        "comment_texts": [text for a in ordered for text in a.get("comment_texts", ())][:COMMENTS],
+        "datagrams": counts("datagrams"),
+        LAYOUTS: _by_name(account.get(LAYOUTS) for account in ordered),
+        "sureness": _counted(counts("sureness")),
+        "versions": counts("versions"),
     }
-    merged |= {"cut": False, "skipped": [], "skipped_more": 0, "skipped_bytes": 0}
-    merged |= {"problem": "", "comment_texts": []}
-    interfaces: list[list[list[dict[str, object]]]] = [[] for _ in files]
-    endpoints: dict[tuple[Any, ...], list[int]] = {}
-    refused: dict[str, int] = {}
-    for account in ordered:
-        _add(refused, account.get("refused_at") or {})
-        place = _file_of(account["piece"], files)
-        for name in _SUMS:
-            merged[name] += int(account.get(name) or 0)
-        for name in _COUNTERS:
-            _add(merged[name], account.get(name) or {})
-        for name in COUNTED_BY_NAME:
-            for word, kinds in (account.get(name) or {}).items():
-                _add(merged[name].setdefault(word, {}), kinds)
-        if account.get("tunnels"):
-            _add(merged.setdefault("tunnels", {}), account["tunnels"])
-        merged["problem"] = merged["problem"] or account.get("problem") or ""
-        merged["comment_texts"] += account.get("comment_texts") or []
-        merged["cut"] = merged["cut"] or bool(account.get("cut"))
-        _add_skipped(merged, account, files[place].shown)
-        interfaces[place].append(account.get("interfaces") or [])
-        for proto, address, port, system, frames, size in account.get("endpoints") or []:
-            counts = endpoints.setdefault((proto, address, port, system), [0, 0])
-            counts[0] += frames
-            counts[1] += size
-    merged["first_ns"] = _extreme(min, ordered, "first_ns")
-    merged["last_ns"] = _extreme(max, ordered, "last_ns")
-    merged["interfaces"] = [
-        {"file": file.shown} | interface
-        for file, own in zip(files, interfaces, strict=True)
+    if tunnels := counts("tunnels"):
+        figures["tunnels"] = tunnels
+    trust = damage(ordered)
+    return MergedAccount(
+        figures,
+        counts("of_no_system"),
+        merge_order(ordered, files),
+        merge_tick(ordered),
+        counts("twice"),
+        {"unclear": _addresses(trust.unclear), "untold": _addresses(trust.untold)},
+        merge_frames(ordered, "cut_frames"),
+        merge_frames(ordered, "damaged_frames"),
+        merge_frames(ordered, "undecoded_frames"),
+    )
+
+
+def _fates(accounts: Iterable[PieceAccount]) -> FramesBy:
+    sums = _added(account.get("frames_by") for account in accounts)
+    return cast(FramesBy, {fate: sums.get(fate, 0) for fate in OUTCOMES})
+
+
+def _skipped(accounts: Iterable[PieceAccount], files: Sequence[File]) -> list[SkippedRow]:
+    """Stretches of pieces that are no records, as far as the pieces name them."""
+    return [
+        {"file": files[_file_of(a["piece"], files)].shown, "from": first, "to": stop, "why": why}
+        for a in accounts
+        for first, stop, why in a.get("skipped", ())
+    ]
+
+
+def _interfaces(accounts: Sequence[PieceAccount], files: Sequence[File]) -> list[InterfaceRow]:
+    told: list[list[list[dict[str, object]]]] = [[] for _ in files]
+    for account in accounts:
+        told[_file_of(account["piece"], files)].append(account.get("interfaces", []))
+    return [
+        cast(InterfaceRow, {"file": file.shown} | interface)
+        for file, own in zip(files, told, strict=True)
         for interface in merge_interfaces(own)
     ]
-    _give_back(endpoints, refused)
-    by_frames = sorted(endpoints.items(), key=lambda item: (-item[1][0], *map(str, item[0])))
-    merged["endpoints"] = [[*key, *counts] for key, counts in by_frames[:ENDPOINTS]]
-    merged["endpoints_more"] += max(0, len(by_frames) - ENDPOINTS)
-    del merged["comment_texts"][COMMENTS:]
-    for name in _COUNTERS[1:]:
-        merged[name] = dict(sorted(merged[name].items()))
-    merged["sureness"] = _counted(merged["sureness"])
-    said = {system: _counted(kinds) for system, kinds in merged["messages_by"].items()}
-    merged["messages_by"] = {system: kinds for system, kinds in said.items() if kinds}
-    merged["ends"] = merge_ends(account.get("ends") for account in ordered)
-    merged["order"] = merge_order(ordered, files)
-    merged["tick"] = merge_tick(ordered)
-    merged["cut_frames"] = merge_frames(ordered, "cut_frames")
-    merged["damaged_frames"] = merge_frames(ordered, "damaged_frames")
-    merged["undecoded_frames"] = merge_frames(ordered, "undecoded_frames")
-    told = damage(ordered)
-    merged["checksums"] = {
-        name: sorted({address for address, _ in getattr(told, name)})
-        for name in ("unclear", "untold")
-    }
-    return merged
 
 
-def _add_skipped(merged: Account, account: Account, file: str) -> None:
-    """Stretches of a piece that were skipped: so many are named."""
-    for first, stop, why in account.get("skipped") or []:
-        merged["skipped_bytes"] += stop - first
-        if len(merged["skipped"]) < SKIPPED:
-            merged["skipped"].append({"file": file, "from": first, "to": stop, "why": why})
-        else:
-            merged["skipped_more"] += 1
-    more = account.get("skipped_more") or 0
-    if isinstance(more, Sequence):
-        count, size = more
-        merged["skipped_more"] += int(count)
-        merged["skipped_bytes"] += int(size)
-    else:
-        merged["skipped_more"] += int(more)
+def _endpoints(accounts: Iterable[PieceAccount]) -> list[tuple[Endpoint, list[int]]]:
+    """Endpoints with their frames and bytes, those with most frames first. Those of feeds of which
+    every datagram was refused later are of no system."""
+    found: dict[Endpoint, list[int]] = {}
 
+    def add(endpoint: Endpoint, frames: int, size: int) -> None:
+        known = found.setdefault(endpoint, [0, 0])
+        known[0] += frames
+        known[1] += size
 
-def _give_back(endpoints: dict[tuple[Any, ...], list[int]], refused: Mapping[str, int]) -> None:
-    """Endpoints of feeds of which every datagram was refused later are of no system."""
+    refused: dict[str, int] = {}
+    for account in accounts:
+        _add(refused, account.get("refused_at", {}))
+        for transport, address, port, system, frames, size in account.get("endpoints", ()):
+            add((transport, address, port, system), frames, size)
     places = {}
     for place, count in refused.items():
-        address, _, port = place.rpartition(":")
-        places[address.strip("[]"), port] = count
-    for key, counts in [*endpoints.items()]:
-        proto, address, port, system = key
-        if system and counts[0] == places.get((str(address), str(port))):
-            del endpoints[key]
-            others = endpoints.setdefault((proto, address, port, ""), [0, 0])
-            others[0] += counts[0]
-            others[1] += counts[1]
+        address, _, text = place.rpartition(":")
+        places[address.strip("[]"), text] = count
+    for endpoint, counts in [*found.items()]:
+        transport, address, port, system = endpoint
+        if system and counts[0] == places.get((address, str(port))):
+            del found[endpoint]
+            add((transport, address, port, ""), *counts)
+    return sorted(found.items(), key=lambda item: (-item[1][0], *map(str, item[0])))
 
 
-def torn_orders(accounts: Iterable[Account], files: Sequence[Sequence[File]]) -> frozenset[int]:
+def _addresses(senders: Iterable[Sender]) -> list[str]:
+    return sorted({address for address, _ in senders})
+
+
+def torn_orders(
+    accounts: Iterable[PlacedAccount], files: Sequence[Sequence[File]]
+) -> frozenset[int]:
     """Captures of which records that are out of order lie on both sides of a border of chunks or
     of pieces, and were not put in order across it."""
     found = set()
     for capture, own in enumerate(by_capture(accounts, len(files))):
-        ordered = sorted(own, key=lambda account: int(account["piece"]))
+        ordered = sorted(own, key=itemgetter("piece"))
         border = _PieceBorders(files[capture])
         for account in ordered:
             order = account.get("order")
@@ -296,30 +323,30 @@ class _PieceBorders:
         self.is_read = False
         self.ends_unsure = False
 
-    def back_ns(self, piece: int, order: Row) -> int:
+    def back_ns(self, piece: int, order: PieceOrderDetail) -> int:
         """From the highest time before a piece to its first records."""
         number = _file_of(piece, self._files)
         within_file = number == self._file
         low, first, high = order["low_ns"], order["first_ns"], self._high
-        if high is None or low is None:
+        if high is None or low is None or first is None:
             self.is_read = within_file
             return 0
-        near = 0 < high - int(low) <= SINGLE_NS
+        near = 0 < high - low <= SINGLE_NS
         stored = not any(self._files[n].compression for n in (number, self._file or 0))
         self.is_read = within_file or (near and stored)
-        return max(0, high - int(low if within_file or near else first))
+        return max(0, high - (low if within_file or near else first))
 
-    def passes(self, piece: int, order: Row | None) -> None:
+    def passes(self, piece: int, order: PieceOrderDetail | None) -> None:
         """A piece is over."""
         if not order or order["high_ns"] is None:
             return
-        self.ends_unsure = bool(order["unsure"][1])
-        high = int(order["high_ns"])
+        self.ends_unsure = order["unsure"][1]
+        high = order["high_ns"]
         self._high = high if order["steps"] or self._high is None else max(high, self._high)
         self._file = _file_of(piece, self._files)
 
 
-def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> Order:
+def merge_order(accounts: Sequence[PieceAccount], files: Sequence[File]) -> Order:
     """What the times of all pieces together say (``decoders.network.order``), in job frames.
 
     Args:
@@ -327,7 +354,7 @@ def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> Order:
     """
     told: Order = {
         "late": 0, "most_ns": 0, "first_late": None, "first_late_ns": None, "moved": {},
-        "steps": [], "steps_more": 0, "guessed": [], "torn": [], "beyond": [],
+        "moved_more": 0, "steps": [], "steps_more": 0, "guessed": [], "torn": [], "beyond": [],
     }  # fmt: skip
     border = _PieceBorders(files)
     frames = frames_of_splits(accounts)
@@ -335,7 +362,7 @@ def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> Order:
         own = account.get("order")
         if not own or own["first_ns"] is None:
             continue
-        piece = int(account["piece"])
+        piece = account["piece"]
         base = piece << FRAME_BITS
         back = border.back_ns(piece, own)
         if back and not (border.is_read and own["overlapping"]):
@@ -356,6 +383,7 @@ def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> Order:
         told["steps_more"] += own["steps_more"]
         for place, number in own["moved"]:
             told["moved"][base + place] = _job_frame(piece, number, frames)
+        told["moved_more"] += own["moved_more"]
         told["steps"] += [[base + frame, *more] for frame, *more in own["steps"]]
         for pair in own["guessed"]:
             told["guessed"].append([_job_frame(piece, n, frames) for n in pair])
@@ -365,7 +393,7 @@ def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> Order:
     return told
 
 
-def merge_tick(accounts: Iterable[Account]) -> TickRow | None:
+def merge_tick(accounts: Iterable[PieceAccount]) -> TickRow | None:
     """How coarse the clock is, by the times of all pieces together; null: it is not.
 
     Args:
@@ -397,7 +425,7 @@ def _job_frame(piece: int, number: int, frames: Mapping[int, int]) -> int:
     return (piece << FRAME_BITS) + number
 
 
-def merge_frames(accounts: Iterable[Account], kind: str) -> NamedFrames:
+def merge_frames(accounts: Iterable[PieceAccount], kind: KindOfFrames) -> NamedFrames:
     """Frames of one kind (``Named``), of all pieces, as job frames.
 
     Those of which only the second stage tells are not among them.
@@ -408,8 +436,8 @@ def merge_frames(accounts: Iterable[Account], kind: str) -> NamedFrames:
     count = 0
     for account in accounts:
         own = account.get(kind)
-        if own and own["count"]:
-            base = int(account["piece"]) << FRAME_BITS
+        if own and own["last"] is not None:
+            base = account["piece"] << FRAME_BITS
             named += [base + frame for frame in own["named"]]
             begins[base + own["named"][0]] = own["first_ns"]
             last.append(base + own["last"])
@@ -422,18 +450,18 @@ def merge_frames(accounts: Iterable[Account], kind: str) -> NamedFrames:
     }
 
 
-def misread_links(accounts: Iterable[Account]) -> frozenset[tuple[int, str]]:
+def misread_links(accounts: Iterable[PlacedAccount]) -> frozenset[tuple[int, str]]:
     """(capture, link) of links that carry messages, and of which a piece left something out before
     it knew."""
     carried: set[tuple[int, str]] = set()
     unread: set[tuple[int, str]] = set()
     for account in accounts:
-        for found, name in ((carried, "carried"), (unread, "unread")):
-            found.update((account["capture"], link) for link in account.get(name) or ())
+        carried.update((account["capture"], link) for link in account.get("carried", ()))
+        unread.update((account["capture"], link) for link in account.get("unread", ()))
     return frozenset(carried & unread)
 
 
-def apart_in(accounts: Iterable[Account]) -> list[frozenset[int]]:
+def apart_in(accounts: Iterable[PlacedAccount]) -> list[frozenset[int]]:
     """Networks that use the same addresses, in captures in which some system speaks; those of each
     are one."""
     speaking = {account["capture"] for account in accounts if account.get("messages_by")}
@@ -450,20 +478,22 @@ def apart_in(accounts: Iterable[Account]) -> list[frozenset[int]]:
     return sorted(found, key=sorted)
 
 
-def held_in(own: Sequence[Account]) -> set[int]:
+def held_in(own: Sequence[PieceAccount]) -> set[int]:
     """The networks of which a capture with these accounts has something; 0: what is of none."""
     counts = [pair for a in own if a.get("networks") for pair in a["networks"]["frames"] if pair[0]]
-    every = sum(int(a.get("frames", 0)) for a in own)
+    every = sum(a.get("frames", 0) for a in own)
     numbered = {network for network, _ in counts}
     return numbered | {0} if every > sum(count for _, count in counts) else numbered
 
 
-def damage(accounts: Iterable[Account]) -> ChecksumTrust:
+def damage(accounts: Iterable[PieceAccount]) -> ChecksumTrust:
     """What the checksums of a capture say."""
-    return verdict(united(account.get("checksums") or () for account in accounts))
+    return verdict(united(account.get("checksums", ()) for account in accounts))
 
 
-def damaged_senders(accounts: Iterable[Account], captures: int) -> frozenset[tuple[int, str, int]]:
+def damaged_senders(
+    accounts: Iterable[PlacedAccount], captures: int
+) -> frozenset[tuple[int, str, int]]:
     """(capture, address, kind) of senders whose packets are damaged where their checksum is wrong,
     and of which some are."""
     return frozenset(
@@ -473,21 +503,21 @@ def damaged_senders(accounts: Iterable[Account], captures: int) -> frozenset[tup
     )
 
 
-def merge_ends(parts: Iterable[Row | None]) -> Row:
+def merge_ends(parts: Iterable[PieceEnds | None]) -> PieceEnds:
     """What all pieces together say about the ends of a capture's unicasts."""
     frames = 0
     both: set[str] | None = None
     outgoing: set[str] = set()
     ttl: dict[str, list[int]] = {}
     for part in parts:
-        if not part:
+        if part is None:
             continue
-        outgoing.update(part.get("outgoing") or ())
-        for address, (low, high) in (part.get("ttl") or {}).items():
+        outgoing.update(part["outgoing"])
+        for address, (low, high) in part["ttl"].items():
             known = ttl.setdefault(address, [low, high])
             known[0], known[1] = min(known[0], low), max(known[1], high)
-        if part.get("frames"):
-            frames += int(part["frames"])
+        if part["frames"]:
+            frames += part["frames"]
             both = set(part["both"]) if both is None else both & set(part["both"])
     return {
         "frames": frames,
@@ -506,7 +536,25 @@ def _file_of(split: int, files: Sequence[File]) -> int:
 
 def _add(sums: dict[str, int], more: Mapping[str, int]) -> None:
     for key, count in more.items():
-        sums[key] = sums.get(key, 0) + int(count)
+        sums[key] = sums.get(key, 0) + count
+
+
+def _added(parts: Iterable[Mapping[str, int] | None]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for part in parts:
+        _add(sums, part or {})
+    return sums
+
+
+def _by_name(
+    parts: Iterable[Mapping[str, Mapping[str, int]] | None],
+) -> dict[str, dict[str, int]]:
+    """Counts of each system, or of each feed."""
+    found: dict[str, dict[str, int]] = {}
+    for part in parts:
+        for name, kinds in (part or {}).items():
+            _add(found.setdefault(name, {}), kinds)
+    return found
 
 
 def _counted(counts: Mapping[str, int]) -> dict[str, int]:
@@ -514,6 +562,8 @@ def _counted(counts: Mapping[str, int]) -> dict[str, int]:
     return {word: count for word, count in counts.items() if count}
 
 
-def _extreme(choose: Any, accounts: Iterable[Account], name: str) -> int | None:
-    known = [account[name] for account in accounts if account.get(name) is not None]
-    return int(choose(known)) if known else None
+def _extreme(
+    choose: Callable[[Iterable[int]], int], accounts: Iterable[PieceAccount], key: Extreme
+) -> int | None:
+    known = [time for account in accounts if (time := account.get(key)) is not None]
+    return choose(known) if known else None

@@ -2,36 +2,22 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Final, cast
+from typing import cast
 
-from seqaudit.pipeline.report.accounts import Account, frames_of_splits, merge
+from seqaudit.decoders.network.account_rows import PieceAccount
+from seqaudit.pipeline.report.accounts import frames_of_splits, merge
 from seqaudit.pipeline.report.names import Names
 from seqaudit.pipeline.report.packed_rows import PackedRows
 from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.captures.doubts import dropped_by, spans_of, unread
-from seqaudit.replay.contract.capture_rows import CaptureRow, MergedAccount
+from seqaudit.replay.contract.capture_rows import CaptureFigures, CaptureRow, MergedAccount
 from seqaudit.replay.contract.engine import Extent
 from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.contract.results import ResultRow, Row
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.contract.wall import Wall
 from seqaudit.replay.contract.worth import MISSING, Worth
-
-#: What of an account findings are made of, and no row.
-_NOT_SHOWN: Final = frozenset(
-    {
-        "checksums",
-        "cut_frames",
-        "damaged_frames",
-        "ends",
-        "order",
-        "tick",
-        "twice",
-        "of_no_system",
-        "undecoded_frames",
-    }
-)
 
 
 class CaptureAccounts:
@@ -64,31 +50,30 @@ class CaptureAccounts:
     def findings(self) -> Sequence[PlacedFinding]:
         return self._findings.rows()
 
-    def merged(self, rows: Iterable[ResultRow[Row]]) -> Iterator[Account]:
-        """One account of each capture, from ACCOUNT rows by capture."""
+    def merged(self, rows: Iterable[ResultRow[Row]]) -> Iterator[CaptureFigures]:
+        """The figures of each capture, from ACCOUNT rows by capture."""
         groups = groupby(rows, key=lambda row: int(row["capture"]))
         at, own = next(groups, (-1, iter(())))
         for number, files in enumerate(self._files):
-            pieces: list[Account] = []
+            pieces: list[PieceAccount] = []
             if at == number:
-                pieces = [row["detail"] for row in own]
+                pieces = [cast(PieceAccount, row["detail"]) for row in own]
                 at, own = next(groups, (-1, iter(())))
             self.frames |= frames_of_splits(pieces)
             account = merge(pieces, files)
-            self.extents.append((account["first_ns"], account["last_ns"]))
-            self.moved |= account["order"]["moved"]
-            known = cast(MergedAccount, account)
-            doubts = spans_of(known, self._vantages[number])
+            self.extents.append((account.figures["first_ns"], account.figures["last_ns"]))
+            self.moved |= account.order["moved"]
+            doubts = spans_of(account, self._vantages[number])
             if doubts:
                 self.worth[number] = Worth(doubts)
             if lacking := [span.why for span in doubts if span.doubt in MISSING]:
                 self.holes[number] = lacking[0]
             if not_read := unread(doubts):
                 self.unread[number] = not_read
-            judged = self._wall.part("the capture itself", _judged, number, known, capture=number)
+            judged = self._wall.part("the capture itself", _judged, number, account, capture=number)
             for detail in judged or []:
                 self._findings.append(detail)
-            yield account
+            yield account.figures
 
 
 def _judged(capture: int, account: MergedAccount) -> list[PlacedFinding]:
@@ -96,13 +81,13 @@ def _judged(capture: int, account: MergedAccount) -> list[PlacedFinding]:
 
 
 def capture_row(
-    number: int, account: Account, files: Sequence[File], vantage: Vantage, called: Names
+    number: int, figures: CaptureFigures, files: Sequence[File], vantage: Vantage, called: Names
 ) -> CaptureRow:
     member = called.member_at(number, vantage.address)
-    capture = {key: value for key, value in account.items() if key not in _NOT_SHOWN}
     formats = sorted({file.container for file in files})
     compressions = sorted({file.compression for file in files if file.compression})
-    row = capture | {
+    return {
+        **figures,
         "capture": number,
         "format": "+".join(formats),
         "compression": "+".join(compressions) or None,
@@ -114,6 +99,5 @@ def capture_row(
             "origin": vantage.origin,
             "why": vantage.why,
         },
-        "drops": dict(dropped_by(account["interfaces"])) or None,
+        "drops": dict(dropped_by(figures["interfaces"])) or None,
     }
-    return cast(CaptureRow, row)

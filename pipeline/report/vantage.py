@@ -10,11 +10,12 @@ host shows the same. What is true only at the interface itself is likely at most
 """
 
 import ipaddress
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from seqaudit.decoders.network.account import TTL_ADDRESSES
-from seqaudit.replay.contract.results import Row
+from seqaudit.decoders.network.account_rows import PieceEnds
+from seqaudit.replay.contract.results import MemberDetail
 from seqaudit.replay.contract.settings import BETWEEN, MEMBER, UNKNOWN, Vantage
 
 #: TTLs that hosts begin with.
@@ -23,15 +24,13 @@ INITIAL_TTLS: Final = frozenset({64, 128, 255})
 #: Members that a line names.
 NAMED: Final = 6
 
-Account = Row
 
-
-def given_vantage(at: str, names: Mapping[str, str], members: Iterable[Row]) -> Vantage:
+def given_vantage(at: str, names: Mapping[str, str], members: Iterable[MemberDetail]) -> Vantage:
     """The vantage for ``--at NAME|IP|between``; unknown while no member of that name was seen.
 
     Args:
         names: ``--names``: identity (UUID or IP address) to name.
-        members: ``{"member": uuid, "name": ..., "address": "ip:port"}`` as seen on the wire.
+        members: as seen on the wire.
     """
     if at == BETWEEN:
         return Vantage("between", None, "given", "--at between")
@@ -44,26 +43,25 @@ def given_vantage(at: str, names: Mapping[str, str], members: Iterable[Row]) -> 
         if address is not None:
             return Vantage("member", address, "given", f"--at {at} (--names)")
     for member in members:
-        if member.get("name") == at or member.get("member") == at or member.get("member") in wanted:
-            address = ip_of_endpoint(str(member.get("address") or ""))
+        if at in (member.get("name"), member["member"]) or member["member"] in wanted:
+            address = ip_of_endpoint(member.get("address") or "")
             if address is not None:
                 return Vantage("member", address, "given", f"--at {at}, seen at {address}")
     return Vantage("unknown", None, "given", f"--at {at}: no member of that name was seen")
 
 
-def checked_vantage(given: Vantage, ends: Row) -> Vantage:
+def checked_vantage(given: Vantage, ends: PieceEnds) -> Vantage:
     """A given vantage, unless the capture contradicts it: what is captured at a member's interface
     comes from it or goes to it.
 
     A wrong address would make a member out of whoever is heard first, and losses out of what goes
     between others.
     """
-    frames = ends.get("frames")
-    if given.kind != MEMBER or not frames or given.address in set(ends.get("outgoing") or ()):
+    frames, senders = ends["frames"], ends["ttl"]
+    if given.kind != MEMBER or not frames or given.address in ends["outgoing"]:
         return given
-    senders = ends.get("ttl") or {}
     seen = inferred_vantage(ends)
-    if given.address in (ends.get("both") or ()):
+    if given.address in ends["both"]:
         if seen.kind != MEMBER or seen.address == given.address:
             return given
         why = seen.why
@@ -78,35 +76,43 @@ def checked_vantage(given: Vantage, ends: Row) -> Vantage:
     return Vantage("unknown", None, "given", f"{given.why}: {why}")
 
 
-def is_nobody(at: str, names: Mapping[str, str], members: Sequence[Row], account: Account) -> bool:
-    """Whether ``--at`` names nobody of whom a capture holds anything, though it holds members."""
-    ends = account["ends"]
+def is_nobody(
+    at: str,
+    names: Mapping[str, str],
+    members: Sequence[MemberDetail],
+    ends: PieceEnds,
+    endpoints: Collection[str] | None,
+) -> bool:
+    """Whether ``--at`` names nobody of whom a capture holds anything, though it holds members.
+
+    Args:
+        endpoints: addresses that it holds; null: there are more than anybody counted.
+    """
     given = given_vantage(at, names, members)
     if given.kind == UNKNOWN:
         return bool(members or ends["frames"])
-    if given.kind != MEMBER or not ends["frames"] or account.get("endpoints_more"):
+    if given.kind != MEMBER or not ends["frames"] or endpoints is None:
         return False
-    heard = {*ends["ttl"], *ends["both"], *(place[1] for place in account.get("endpoints") or ())}
+    heard = {*ends["ttl"], *ends["both"], *endpoints}
     return given.address not in heard and len(ends["ttl"]) < TTL_ADDRESSES
 
 
-def who_is_there(members: Iterable[Row], ends: Row) -> str:
+def who_is_there(members: Iterable[MemberDetail], ends: PieceEnds) -> str:
     """Members and addresses that ``--at`` can name."""
     called: dict[str, str] = {}
     for member in members:
-        address = ip_of_endpoint(str(member.get("address") or ""))
-        if address is not None and member.get("name"):
-            called.setdefault(address, f"{member['name']} ({address})")
+        address, name = ip_of_endpoint(member.get("address") or ""), member.get("name")
+        if address is not None and name:
+            called.setdefault(address, f"{name} ({address})")
     addresses = sorted({*ends["ttl"], *ends["both"], *called})
     more = len(addresses) - NAMED
     listed = ", ".join(called.get(address, address) for address in addresses[:NAMED])
     return listed + (f" and {more} more" if more > 0 else "")
 
 
-def inferred_vantage(ends: Row) -> Vantage:
-    """The vantage that a capture's unicasts show; ``ends`` is that of its account."""
-    frames = int(ends.get("frames") or 0)
-    both = list(ends.get("both") or ())
+def inferred_vantage(ends: PieceEnds) -> Vantage:
+    """The vantage that a capture's unicasts show."""
+    frames, both, ttl = ends["frames"], ends["both"], ends["ttl"]
     if not frames:
         return Vantage("unknown", None, "default", "no unicast of a decoded system was captured")
     if not both:
@@ -118,15 +124,14 @@ def inferred_vantage(ends: Row) -> Vantage:
         )
     if len(both) == 1:
         why = f"{both[0]} is an end of all {frames} unicasts"
-        marked = both[0] in set(ends.get("outgoing") or ())  # by the link layer
+        marked = both[0] in ends["outgoing"]  # by the link layer
         return Vantage("member", both[0], "inferred", why, sure=marked)
     pair = " and ".join(both)
-    own = [address for address in both if address in set(ends.get("outgoing") or ())]
+    own = [address for address in both if address in ends["outgoing"]]
     if len(own) == 1:
         return Vantage(
             "member", own[0], "inferred", f"the link layer marks frames of {own[0]} as outgoing"
         )
-    ttl = ends.get("ttl") or {}
     initial = [
         address
         for address in both

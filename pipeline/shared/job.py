@@ -16,6 +16,7 @@ from seqaudit.decoders.capture.reader import STDIN
 from seqaudit.decoders.contract.errors import CaptureError
 from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.decoders.network.account import account_batch
+from seqaudit.decoders.network.account_rows import PieceAccount
 from seqaudit.decoders.stages.first import decode_piece, reassemble
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.shared.metrics import measured
@@ -184,5 +185,5 @@ def collected(rows: "DataFrame") -> Iterator[pa.RecordBatch]:
 
 
 def _unreadable(piece: Piece, problem: CaptureError) -> pa.RecordBatch:
-    detail = {"piece": piece.split, "path": piece.path, "error": str(problem)}
+    detail: PieceAccount = {"piece": piece.split, "error": str(problem)}
     return account_batch(piece.capture, piece.split, detail)

@@ -52,20 +52,18 @@ def spans_of(account: MergedAccount, vantage: Vantage) -> list[Span]:
     def everywhere(doubt: Doubt, why: str) -> None:
         spans.append(Span(doubt, BEGINNING, END, why))
 
-    dropped = drops(account.get("interfaces") or ())
-    if dropped:
+    if dropped := drops(account.figures["interfaces"]):
         everywhere(Doubt.HOLE, f"the capturing machine dropped {_counted(dropped, 'packet')}")
-    if account.get("skipped"):
+    if account.figures["skipped"]:
         everywhere(Doubt.HOLE, "a damaged stretch of the file was skipped")
     spans += _cut(account)
     spans += _damaged(account)
-    unread = account.get("undecoded_frames")
-    if unread and unread["count"]:
-        why = f"{_counted(unread['count'], 'datagram')} not decoded"
-        spans += _at_each(Doubt.UNDECODED, unread, why)
+    if count := account.undecoded_frames["count"]:
+        why = f"{_counted(count, 'datagram')} not decoded"
+        spans += _at_each(Doubt.UNDECODED, account.undecoded_frames, why)
     if not vantage.sure:
         everywhere(Doubt.ELSEWHERE, MAY_BE_MIRROR)
-    doubled = twice([account.get("twice")])
+    doubled = twice([account.twice])
     if doubled is Certainty.PROVEN:
         everywhere(Doubt.TWICE, "the capture holds most datagrams twice")
     elif doubled:
@@ -74,21 +72,21 @@ def spans_of(account: MergedAccount, vantage: Vantage) -> list[Span]:
             "the capture holds most datagrams twice, and nothing tells a second one from one that "
             "was sent again",
         )
-    if tick := account.get("tick"):
+    if tick := account.tick:
         everywhere(Doubt.COARSE, ticking(tick["tick_ns"]))
-    order = account.get("order") or {}
-    for frame, _, back_ns, agree, against in order.get("steps") or ():
+    order = account.order
+    for frame, _, back_ns, agree, against in order["steps"]:
         what = f"time goes back by {shown(back_ns)}"
         spans.append(Span(Doubt.CLOCK_STEPPED, frame - 1, frame, what))
         if not agree or against:
             spans.append(Span(Doubt.OUT_OF_ORDER, frame - 1, frame, what))
-    for place, stood in order.get("guessed") or ():
+    for place, stood in order["guessed"]:
         what = "a record is late, or the clock was set back"
         spans.append(Span(Doubt.OUT_OF_ORDER, place, stood, what))
         spans.append(Span(Doubt.CLOCK_STEPPED, place, stood, what))
-    for frame in order.get("torn") or ():
+    for frame in order["torn"]:
         spans.append(Span(Doubt.OUT_OF_ORDER, frame - 1, frame, "records are out of order"))
-    for first, last in order.get("beyond") or ():
+    for first, last in order["beyond"]:
         what = "more records are late, or the clock was set back more often, than are named"
         spans.append(Span(Doubt.OUT_OF_ORDER, first - 1, last, what))
         spans.append(Span(Doubt.CLOCK_STEPPED, first - 1, last, what))
@@ -113,28 +111,26 @@ def unread(spans: Iterable[Span]) -> str | None:
 
 def _cut(account: MergedAccount) -> list[Span]:
     """Where packets were captured only in part: at each of them, as long as they are named."""
-    frames_by, told = account.get("frames_by"), account.get("cut_frames")
-    truncated = frames_by["truncated"] if frames_by else 0
+    truncated = account.figures["frames_by"]["truncated"]
     if not truncated:
         return []
     why = f"{_counted(truncated, 'packet')} captured only in part"
-    if told is None or told["count"] != truncated:  # packets of TCP, and fragments
+    if account.cut_frames["count"] != truncated:  # packets of TCP, and fragments
         return [Span(Doubt.CUT, BEGINNING, END, why)]
-    return _at_each(Doubt.CUT, told, why)
+    return _at_each(Doubt.CUT, account.cut_frames, why)
 
 
 def _damaged(account: MergedAccount) -> list[Span]:
     """Where packets are not those that were sent, and whether others may be as well."""
-    told, senders = account.get("damaged_frames"), account.get("checksums")
     spans, why = [], ""
-    if told and told["count"]:
-        why = f"{_counted(told['count'], 'packet')} damaged"
-        spans = _at_each(Doubt.HOLE, told, why)
-    if senders and senders["unclear"]:
+    if count := account.damaged_frames["count"]:
+        why = f"{_counted(count, 'packet')} damaged"
+        spans = _at_each(Doubt.HOLE, account.damaged_frames, why)
+    if account.checksums["unclear"]:
         spans.append(
             Span(Doubt.DAMAGED, BEGINNING, END, "most packets of a sender have a wrong checksum")
         )
-    elif senders and senders["untold"]:
+    elif account.checksums["untold"]:
         others = f"{why}, and others have no checksum that tells"
         spans.append(Span(Doubt.DAMAGED, BEGINNING, END, others))
     return spans

@@ -6,7 +6,12 @@ from typing import Final
 
 from seqaudit.replay.captures.borders import Border
 from seqaudit.replay.captures.doubts import drops, shown, ticking, twice
-from seqaudit.replay.contract.capture_rows import MergedAccount, Order, SkippedRow
+from seqaudit.replay.contract.capture_rows import (
+    CaptureFigures,
+    MergedAccount,
+    Order,
+    SkippedRow,
+)
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding
 from seqaudit.replay.contract.settings import UNKNOWN, Vantage
 
@@ -76,61 +81,58 @@ def judge_borders(capture: int, border: Border) -> Iterator[PlacedFinding]:
 
 
 def _judged(account: MergedAccount) -> Iterator[Finding]:
-    frames_by = account.get("frames_by")
-    if account.get("cut"):
+    figures = account.figures
+    if figures["cut"]:
         yield _finding(
             "CP001",
             "The file ends in the middle of a record; what was captured after it is not here.",
         )
-    stretches = [s for s in account.get("skipped") or [] if not _is_the_cut(account, s)]
+    stretches = [stretch for stretch in figures["skipped"] if not _is_the_cut(figures, stretch)]
     if stretches:
         first = stretches[0]
         yield _finding(
             "CP002",
             "{count:damaged stretch} {count|was|were} skipped, {bytes:byte} in all, the first at "
             "byte {start} ({why}); frame numbers behind it are ours, not Wireshark's.",
-            count=len(stretches) + int(account.get("skipped_more") or 0),
-            bytes=account.get("skipped_bytes", 0),
+            count=len(stretches) + figures["skipped_more"],
+            bytes=figures["skipped_bytes"],
             start=first["from"],
             why=first["why"],
         )
-    dropped = drops(account.get("interfaces") or ())
-    if dropped:
+    if dropped := drops(figures["interfaces"]):
         yield _finding(
             "CP003",
             "The capturing machine counted {count:packet} that it did not write; losses reported "
             "here may be losses of the capture.",
             count=dropped,
         )
-    if frames_by and frames_by["truncated"]:
+    if truncated := figures["frames_by"]["truncated"]:
         yield _finding(
             "CP004",
             "{count:packet} {count|was|were} captured only in part and could not be decoded to "
             "{count|its end|their ends}.",
-            count=frames_by["truncated"],
+            count=truncated,
         )
     yield from _damaged(account)
-    incomplete = (account.get("fragments") or {}).get("incomplete")
-    if incomplete:
+    if incomplete := figures["fragments"].get("incomplete"):
         yield _finding(
             "CP005",
             "{count:fragmented IP datagram} could not be put together again: at least "
             "{missing:fragment} {missing|is|are} not in this capture.",
             count=incomplete,
-            missing=account["fragments"]["missing"],
+            missing=figures["fragments"]["missing"],
         )
     yield from _undecoded(account)
-    tcp = account.get("tcp") or {}
-    if tcp.get("holes"):
+    if holes := figures["tcp"].get("holes"):
         yield _finding(
             "CP012",
             "{bytes:byte} of TCP connections, in {count:stretch}, were delivered but are not in "
             "this capture; messages in them are missing here and were not lost on the network.",
-            bytes=tcp["hole_bytes"],
-            count=tcp["holes"],
+            bytes=figures["tcp"]["hole_bytes"],
+            count=holes,
         )
-    yield from _order(account.get("order") or {})
-    if tick := account.get("tick"):
+    yield from _order(account.order)
+    if tick := account.tick:
         yield _finding(
             "CP022",
             "How long anything took cannot be told: {ticking}. Nothing that rests on durations is "
@@ -139,10 +141,9 @@ def _judged(account: MergedAccount) -> Iterator[Finding]:
             count=tick["ties"],
             tick_ns=tick["tick_ns"],
         )
-    yield from _twice(account.get("twice") or {})
-    if account.get("problem"):
-        yield _finding("CP011", "{problem}; what could be unpacked was audited.",
-                       problem=account["problem"])  # fmt: skip
+    yield from _twice(account.twice)
+    if problem := figures["problem"]:
+        yield _finding("CP011", "{problem}; what could be unpacked was audited.", problem=problem)
 
 
 def _finding(rule: str, text: str, sure: Certainty = Certainty.PROVEN, **facts: object) -> Finding:
@@ -151,12 +152,12 @@ def _finding(rule: str, text: str, sure: Certainty = Certainty.PROVEN, **facts: 
 
 def _undecoded(account: MergedAccount) -> Iterator[Finding]:
     """What of recognised systems could not be decoded, by its reason."""
-    undecoded = dict(account.get("undecoded") or {})
+    undecoded = dict(account.figures["undecoded"])
     undecoded.pop(INCOMPLETE, None)  # CP005 says it
-    for reason, count in (account.get("of_no_system") or {}).items():
+    for reason, count in account.of_no_system.items():
         undecoded[reason] = undecoded.get(reason, 0) - count
     undecoded = {reason: count for reason, count in undecoded.items() if count > 0}
-    systems = sorted(account.get("messages_by") or ())
+    systems = sorted(account.figures["messages_by"])
     if undecoded:
         named = sorted(undecoded.items(), key=lambda item: (-item[1], item[0]))
         yield _finding(
@@ -170,9 +171,9 @@ def _undecoded(account: MergedAccount) -> Iterator[Finding]:
 
 def _damaged(account: MergedAccount) -> Iterator[Finding]:
     """Packets whose checksum is wrong, and those of which it does not tell."""
-    damaged, senders = account.get("damaged_frames"), account.get("checksums")
-    unclear, untold = (senders["unclear"], senders["untold"]) if senders else ([], [])
-    if damaged and damaged["count"]:
+    damaged = account.damaged_frames
+    unclear, untold = account.checksums["unclear"], account.checksums["untold"]
+    if damaged["count"]:
         frame = damaged["named"][0]
         yield Finding(
             "CP021", Certainty.PROVEN,
@@ -199,9 +200,9 @@ def _damaged(account: MergedAccount) -> Iterator[Finding]:
 
 def _order(order: Order) -> Iterator[Finding]:
     """Records that were put in order, and steps of the clock."""
-    if order.get("late"):
-        frame = order.get("first_late")
-        guessed = len(order.get("guessed") or ())
+    if order["late"]:
+        frame = order["first_late"]
+        guessed = len(order["guessed"])
         yield Finding(
             "CP013", Certainty.PROVEN,
             "{count:record} {count|stands|stand} behind later ones, by at most {most}; all were "
@@ -209,14 +210,19 @@ def _order(order: Order) -> Iterator[Finding]:
                 " Nothing tells {guessed:record} from {guessed|one|ones} behind a step of the "
                 "clock: what rests on {guessed|its|their} order or time is likely at most."
                 if guessed else ""
+            ) + (
+                " They are more than are kept: {unnamed:frame number} "
+                "{unnamed|is a place|are places} in that order, not Wireshark's."
+                if order["moved_more"] else ""
             ),
             system=SYSTEM,
-            frame=frame, at_ns=order.get("first_late_ns"),
+            frame=frame, at_ns=order["first_late_ns"],
             evidence=[] if frame is None else [Evidence(frame, "the first that is late")],
             facts={"count": order["late"], "most": shown(order["most_ns"])}
-            | ({"guessed": guessed} if guessed else {}),
+            | ({"guessed": guessed} if guessed else {})
+            | ({"unnamed": order["moved_more"]} if order["moved_more"] else {}),
         )  # fmt: skip
-    for frame, at_ns, back_ns, agree, against in order.get("steps") or ():
+    for frame, at_ns, back_ns, agree, against in order["steps"]:
         sure = agree and not against
         yield Finding(
             "CP014", Certainty.PROVEN if sure else Certainty.LIKELY,
@@ -229,7 +235,7 @@ def _order(order: Order) -> Iterator[Finding]:
             evidence=[Evidence(frame, "the first record behind the step")],
             facts={"by": shown(back_ns), "at_frame": frame, "count": agree},
         )  # fmt: skip
-    if order.get("steps_more"):
+    if order["steps_more"]:
         first, last = order["beyond"][0][0], order["beyond"][-1][1]
         yield Finding(
             "CP014", Certainty.LIKELY,
@@ -266,8 +272,8 @@ def _twice(seen: Mapping[str, int]) -> Iterator[Finding]:
         )
 
 
-def _is_the_cut(account: MergedAccount, stretch: SkippedRow) -> bool:
-    return bool(account.get("cut")) and str(stretch.get("why")).startswith(CUT_REASON)
+def _is_the_cut(figures: CaptureFigures, stretch: SkippedRow) -> bool:
+    return figures["cut"] and stretch["why"].startswith(CUT_REASON)
 
 
 #: How the reader's reason for the last, incomplete record of a file begins

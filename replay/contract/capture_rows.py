@@ -2,6 +2,7 @@
 (``report_rows`` has the others).
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal, NotRequired, TypedDict, get_args
 
 
@@ -67,7 +68,7 @@ class NamedFrames(TypedDict):
     first_ns: int | None  # when the first was captured; null: there is none
 
 
-class Order(TypedDict, total=False):
+class Order(TypedDict):
     """What the times of a capture say, in job frames (``pipeline.report.accounts``)."""
 
     late: int  # records that were put in order; by at most ``most_ns``
@@ -75,6 +76,7 @@ class Order(TypedDict, total=False):
     first_late: int | None
     first_late_ns: int | None
     moved: dict[int, int]  # a place in the order of times to that of Wireshark's number
+    moved_more: int  # records that stand elsewhere, too, and of which nobody kept where
     steps: list[list[int]]  # frame behind it, its time, how far back, flows that agree, and not
     steps_more: int
     guessed: list[list[int]]  # where a late record was put and where it stood, or behind a step
@@ -96,38 +98,11 @@ class Checksums(TypedDict):
     untold: list[str]  # they have none that tells
 
 
-class MergedAccount(TypedDict, total=False):
-    """Of the merged account of a capture what findings and doubts are made of."""
+class CaptureFigures(TypedDict):
+    """What the pieces of a capture add up to."""
 
-    cut: bool
-    problem: str
-    skipped: list[SkippedRow]
-    skipped_bytes: int
-    skipped_more: int
-    interfaces: list[InterfaceRow]
-    frames_by: FramesBy
-    fragments: dict[str, int]
-    tcp: dict[str, int]
-    undecoded: dict[str, int]
-    of_no_system: dict[str, int]  # of these, those of what is no message of a known system
-    messages_by: dict[str, dict[str, int]]
-    order: Order
-    tick: TickRow | None  # null: it is not coarse
-    twice: dict[str, int]
-    checksums: Checksums
-    cut_frames: NamedFrames
-    damaged_frames: NamedFrames
-    undecoded_frames: NamedFrames
-
-
-class CaptureRow(TypedDict):
-    """One capture: a file, or several that were written in turns."""
-
-    capture: Annotated[int, "its number, from 0"]
     path: Annotated[str, "the first file, with the network in brackets if it is one of several"]
     files: list[str]
-    format: str
-    compression: Annotated[str | None, "null if it is not compressed"]
     bytes: Annotated[int, "of the files, unpacked"]
     wire_bytes: Annotated[int, "of all frames on the wire"]
     frames: int
@@ -135,13 +110,11 @@ class CaptureRow(TypedDict):
     first_ns: Annotated[int | None, "time of the first frame; null without frames"]
     last_ns: Annotated[int | None, "latest time of a frame; null without frames"]
     untimed: Annotated[int, "frames without a time"]
-    vantage: VantageRow
-    drops: Annotated[dict[str, int] | None, "packets not written, by who counted; null: nobody did"]
     messages_by: Annotated[dict[str, dict[str, int]], "decoded messages by system and wire kind"]
     undecoded: Annotated[dict[str, int], "reasons, and how often"]
     cut: Annotated[bool, "the file ends in the middle of a record"]
     problem: Annotated[str | None, "of a compressed file that is damaged; empty or null if none"]
-    skipped: Annotated[list[SkippedRow], "at most 200 of them"]
+    skipped: Annotated[list[SkippedRow], "at most 100 of them"]
     skipped_bytes: int
     skipped_more: Annotated[int, "further stretches, not listed"]
     fragments: Annotated[dict[str, int], "IP fragments (missing: at least), and the datagrams"]
@@ -162,3 +135,34 @@ class CaptureRow(TypedDict):
     feeds: Annotated[dict[str, dict[str, int]], "what each feed's layout met, by feed"]
     sureness: Annotated[dict[str, int], "datagrams by how they were recognised"]
     versions: Annotated[dict[str, int], "datagrams by version of the protocol"]
+
+
+@dataclass(frozen=True, slots=True)
+class MergedAccount:
+    """One account of a capture: what the report shows, and what findings and doubts are made of.
+
+    Attributes:
+        of_no_system: of ``undecoded`` what is no message of a known system.
+        tick: null: the clock is not coarse.
+        cut_frames, damaged_frames: captured in part, and with a wrong checksum.
+    """
+
+    figures: CaptureFigures
+    of_no_system: dict[str, int]
+    order: Order
+    tick: TickRow | None
+    twice: dict[str, int]
+    checksums: Checksums
+    cut_frames: NamedFrames
+    damaged_frames: NamedFrames
+    undecoded_frames: NamedFrames
+
+
+class CaptureRow(CaptureFigures):
+    """One capture: a file, or several that were written in turns."""
+
+    capture: Annotated[int, "its number, from 0"]
+    format: str
+    compression: Annotated[str | None, "null if it is not compressed"]
+    vantage: VantageRow
+    drops: Annotated[dict[str, int] | None, "packets not written, by who counted; null: nobody did"]

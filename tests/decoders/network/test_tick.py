@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqaudit.decoders.capture.reader import Records
+from seqaudit.decoders.network.account_rows import PieceAccount
 from seqaudit.decoders.network.tick import COARSE_NS, TimeTick, is_fine
 from seqaudit.pipeline.report.accounts import merge_tick
 
@@ -25,12 +26,12 @@ def records(times: list[int], *, primes: int = 0) -> Records:
 
 def told(pieces: list[list[list[int]]]) -> object:
     """What the accounts of pieces, made of chunks, say together."""
-    accounts = []
-    for chunks in pieces:
+    accounts: list[PieceAccount] = []
+    for piece, chunks in enumerate(pieces):
         tick = TimeTick()
         for chunk in chunks:
             tick.takes(records(chunk))
-        accounts.append({"tick": tick.account()})
+        accounts.append({"piece": piece, "tick": tick.account()})
     return merge_tick(accounts)
 
 
@@ -56,7 +57,7 @@ def test_the_tick_is_what_all_times_are_apart_by_however_the_capture_is_cut(
 def test_records_of_another_piece_do_not_count() -> None:
     tick = TimeTick()
     tick.takes(records([START_NS + 1, *[START_NS + COARSE_NS] * 11], primes=1))
-    assert merge_tick([{"tick": tick.account()}]) == {"tick_ns": 0, "ties": 10}
+    assert merge_tick([{"piece": 0, "tick": tick.account()}]) == {"tick_ns": 0, "ties": 10}
 
 
 def test_a_capture_without_records_says_nothing() -> None:

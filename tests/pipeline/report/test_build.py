@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.events import FRAME_BITS
-from seqaudit.pipeline.report.accounts import frames_of_splits, merge
+from seqaudit.decoders.network.account_rows import PieceAccount
+from seqaudit.pipeline.report.accounts import frames_of_splits, merge, merge_ends
 from seqaudit.pipeline.report.frames import FILTER_PARTS, FrameNumbers
 from seqaudit.pipeline.report.names import Names, SeenMember
 from seqaudit.pipeline.report.order import sort_rows
@@ -27,7 +28,7 @@ FRAMES = [(0, 10), (1, 0), (2, 5), (3, 7), (4, 2), (5, 4)]
 
 @pytest.fixture
 def frames() -> FrameNumbers:
-    accounts: list[dict[str, Any]] = [{"piece": split, "frames": n} for split, n in FRAMES]
+    accounts: list[PieceAccount] = [{"piece": split, "frames": n} for split, n in FRAMES]
     accounts.append({"piece": 0, "frames": 0})  # of fragments: none of its own
     return FrameNumbers(FILES, frames_of_splits(accounts))
 
@@ -103,7 +104,7 @@ def test_names_are_given_then_the_wires_then_short() -> None:
     assert names.member_at(1, "10.0.0.1") is None
 
 
-def account(piece: int, **more: Any) -> dict[str, Any]:
+def account(piece: int, **more: Any) -> Any:
     return {"piece": piece, "frames": 0} | more
 
 
@@ -113,14 +114,11 @@ def test_accounts_of_pieces_add_up() -> None:
             account(1, frames=3, frames_by={"decoded": 2, "other": 1}, first_ns=5, last_ns=9,
                     messages_by={"nakack4": {"MSG": 4}}, skipped=[[7, 9, "x"]],
                     skipped_more=[2, 100], cut=True,
-                    ends={"frames": 2, "both": ["a", "b"], "outgoing": ["a"],
-                          "ttl": {"a": [63, 64]}},
                     endpoints=[["udp", "z", 1, "", 2, 20]]),
             account(0, frames=2, frames_by={"decoded": 2}, first_ns=1, last_ns=4,
                     messages_by={"nakack4": {"MSG": 1, "ACK": 1}},
-                    ends={"frames": 1, "both": ["b", "c"], "outgoing": [], "ttl": {"a": [64, 65]}},
                     endpoints=[["udp", "z", 1, "", 1, 10], ["udp", "y", 1, "", 3, 30]]),
-            account(2, ends={"frames": 0, "both": [], "outgoing": [], "ttl": {}}),
+            account(2),
         ],
         [file("a", 0, 3)],
     )  # fmt: skip
@@ -136,10 +134,20 @@ def test_accounts_of_pieces_add_up() -> None:
         "skipped": [{"file": "a", "from": 7, "to": 9, "why": "x"}],
         "skipped_more": 2,
         "skipped_bytes": 102,
-        "ends": {"frames": 3, "both": ["b"], "outgoing": ["a"], "ttl": {"a": [63, 65]}},
         "endpoints": [["udp", "y", 1, "", 3, 30], ["udp", "z", 1, "", 3, 30]],
     }  # fmt: skip
-    assert {key: merged[key] for key in expected} == expected
+    figures: dict[str, Any] = {**merged.figures}
+    assert {key: figures[key] for key in expected} == expected
+
+
+def test_of_unicasts_of_pieces_an_address_that_is_an_end_of_all_is_one_of_all_together() -> None:
+    assert merge_ends(
+        [
+            {"frames": 2, "both": ["a", "b"], "outgoing": ["a"], "ttl": {"a": [63, 64]}},
+            {"frames": 1, "both": ["b", "c"], "outgoing": [], "ttl": {"a": [64, 65]}},
+            {"frames": 0, "both": [], "outgoing": [], "ttl": {}},
+        ]
+    ) == {"frames": 3, "both": ["b"], "outgoing": ["a"], "ttl": {"a": [63, 65]}}
 
 
 @given(st.lists(st.fixed_dictionaries({"at": st.integers(0, 3), "what": st.integers(0, 20)})))

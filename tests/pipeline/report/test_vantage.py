@@ -12,12 +12,13 @@ from seqaudit.pipeline.report.vantage import (
     ip_of,
     ip_of_endpoint,
 )
+from seqaudit.replay.contract.results import MemberDetail
 from seqaudit.replay.contract.settings import Vantage
 
 A, B, C = "10.80.0.1", "10.80.0.2", "10.80.0.3"
 
 
-def ends(both: list[str], **more: Any) -> dict[str, Any]:
+def ends(both: list[str], **more: Any) -> Any:
     return {"frames": 9, "both": both, "outgoing": [], "ttl": {}} | more
 
 
@@ -54,7 +55,6 @@ def test_without_such_an_address_the_capture_is_from_between() -> None:
 
 def test_without_unicasts_nobody_knows() -> None:
     assert place(inferred_vantage(ends([], frames=0))) == ("unknown", None, "default")
-    assert place(inferred_vantage({})) == ("unknown", None, "default")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_mirror_port_can_be_given_too() -> None:
     assert given_vantage("between", {}, []) == Vantage("between", None, "given", "--at between")
 
 
-MEMBERS: list[dict[str, Any]] = [
+MEMBERS: list[MemberDetail] = [
     {"member": "u-1", "name": "A", "address": f"{A}:7800"},
     {"member": "u-2", "name": None, "address": "[fd00:80::2]:7800"},
 ]
@@ -110,13 +110,13 @@ def test_a_given_name_is_looked_up_in_names_and_on_the_wire(
 
 
 def test_an_address_that_no_unicast_comes_from_is_nobodys() -> None:
-    ends = {"frames": 7, "both": [], "ttl": {A: [64, 64], B: [63, 63]}}
+    ttl = {A: [64, 64], B: [63, 63]}
     at_c = given_vantage(C, {}, [])
-    assert checked_vantage(at_c, ends | {"both": [C]}) == at_c  # it receives, and sends nothing
-    assert checked_vantage(at_c, {"frames": 0}) == at_c  # only multicast: nothing contradicts
+    assert checked_vantage(at_c, ends([C], ttl=ttl)) == at_c  # it receives, and sends nothing
+    assert checked_vantage(at_c, ends([], frames=0)) == at_c  # only multicast: nothing contradicts
     many = {f"10.1.0.{n}": [64, 64] for n in range(TTL_ADDRESSES)}
-    assert checked_vantage(at_c, ends | {"ttl": many}) == at_c  # not all senders are kept
-    found = checked_vantage(at_c, ends)
+    assert checked_vantage(at_c, ends([], ttl=many)) == at_c  # not all senders are kept
+    found = checked_vantage(at_c, ends([], ttl=ttl))
     assert (found.kind, found.address, found.origin) == ("unknown", None, "given")
     assert C in found.why
 
@@ -134,7 +134,7 @@ def test_a_place_is_contradicted_by_unicasts_that_its_interface_cannot_have(
     evidence: dict[str, Any],
 ) -> None:
     ttl = {A: [64, 64], B: [64, 64]}
-    found = checked_vantage(given_vantage(A, {}, []), {"frames": 7, "ttl": ttl} | evidence)
+    found = checked_vantage(given_vantage(A, {}, []), ends([], ttl=ttl) | evidence)
     assert (found.kind, found.origin) == ("unknown", "given")
     assert found.why.startswith(f"--at {A}: ")
 
@@ -142,8 +142,7 @@ def test_a_place_is_contradicted_by_unicasts_that_its_interface_cannot_have(
 @pytest.mark.parametrize("evidence", [{"both": [A]}, {"both": [A, B]}, {"outgoing": [A]}])
 def test_a_place_that_all_unicasts_touch_is_believed(evidence: dict[str, Any]) -> None:
     given = given_vantage(A, {}, [])
-    ends = {"frames": 7, "both": [], "ttl": {A: [64, 64]}}
-    assert checked_vantage(given, ends | evidence) == given
+    assert checked_vantage(given, ends([], ttl={A: [64, 64]}) | evidence) == given
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """Stretches of doubt that a capture's account shows (replay/README.md 3)."""
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
+from seqaudit.decoders.network.account_rows import PieceAccount
 from seqaudit.pipeline.report.accounts import merge_frames
 from seqaudit.replay.captures.doubts import shown, spans_of, twice, weighed
-from seqaudit.replay.contract.capture_rows import MergedAccount, NamedFrames
+from seqaudit.replay.contract.capture_rows import NamedFrames
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.contract.worth import (
@@ -21,11 +22,11 @@ from seqaudit.replay.contract.worth import (
     Worth,
     absence,
 )
+from tests.replay.captures.builders import merged
 
 
 def cut_spans(truncated: int, **told: Any) -> list[tuple[int, int]]:
-    account: Any = {"frames_by": {"truncated": truncated}, "cut_frames": told or None}
-    spans = spans_of(account, Vantage())
+    spans = spans_of(merged(frames_by={"truncated": truncated}, cut_frames=told), Vantage())
     assert {span.doubt for span in spans} <= {Doubt.CUT}
     return [(span.first, span.last) for span in spans]
 
@@ -41,8 +42,8 @@ def test_where_a_packet_was_cut_that_has_no_place_the_doubt_is_everywhere() -> N
 
 
 def test_what_is_so_only_at_a_members_interface_is_likely_where_that_is_inferred() -> None:
-    inferred = Worth(spans_of({}, Vantage("member", "10.0.0.1", "inferred", sure=False)))
-    given = Worth(spans_of({}, Vantage("member", "10.0.0.1", "given")))
+    inferred = Worth(spans_of(merged(), Vantage("member", "10.0.0.1", "inferred", sure=False)))
+    given = Worth(spans_of(merged(), Vantage("member", "10.0.0.1", "given")))
     assert inferred.judge(HERE, None).certainty is Certainty.LIKELY
     assert inferred.judge(SHOWN, None).certainty is Certainty.PROVEN
     assert given.judge(HERE, None).certainty is Certainty.PROVEN
@@ -50,8 +51,8 @@ def test_what_is_so_only_at_a_members_interface_is_likely_where_that_is_inferred
 
 @pytest.mark.parametrize("tick_ns", [0, 10_000_000])
 def test_what_rests_on_durations_is_likely_under_a_coarse_clock(tick_ns: int) -> None:
-    coarse = Worth(spans_of({"tick": {"tick_ns": tick_ns, "ties": 10}}, Vantage()))
-    fine = Worth(spans_of({"tick": None}, Vantage()))
+    coarse = Worth(spans_of(merged(tick={"tick_ns": tick_ns, "ties": 10}), Vantage()))
+    fine = Worth(spans_of(merged(tick=None), Vantage()))
     sure = [worth.judge(c, None).certainty for worth in (coarse, fine) for c in (TIMED, SHOWN)]
     assert sure == [Certainty.LIKELY, Certainty.PROVEN, Certainty.PROVEN, Certainty.PROVEN]
 
@@ -60,7 +61,7 @@ def test_what_rests_on_durations_is_likely_under_a_coarse_clock(tick_ns: int) ->
 def test_which_packets_were_cut_does_not_depend_on_pieces(cut: int) -> None:
     frames = [n + 1 for n in range(300) if n % 2]
 
-    def piece(number: int, own: list[int]) -> dict[str, Any]:
+    def piece(number: int, own: list[int]) -> PieceAccount:
         last = own[-1] if own else None
         return {
             "piece": number,
@@ -104,8 +105,7 @@ def test_whether_a_capture_holds_all_twice(
 
 
 def damaged_spans(**account: Any) -> list[tuple[Doubt, int, int]]:
-    whole = cast(MergedAccount, account)
-    return [(span.doubt, span.first, span.last) for span in spans_of(whole, Vantage())]
+    return [(s.doubt, s.first, s.last) for s in spans_of(merged(**account), Vantage())]
 
 
 def test_a_damaged_packet_is_a_hole_at_its_place() -> None:
@@ -118,14 +118,14 @@ def test_a_damaged_packet_is_a_hole_at_its_place() -> None:
 def test_a_datagram_that_could_not_be_decoded_is_a_hole_at_its_place() -> None:
     told: NamedFrames = {"named": [7], "last": 7, "count": 1, "first_ns": 1}
     assert damaged_spans(undecoded_frames=told) == [(Doubt.UNDECODED, 7, 7)]
-    worth = Worth(spans_of({"undecoded_frames": told}, Vantage()))
+    worth = Worth(spans_of(merged(undecoded_frames=told), Vantage()))
     over, beside = absence(5, 9, certified=True), absence(8, 9, certified=True)
     assert worth.judge(over, None).certainty is Certainty.UNDECIDABLE
     assert worth.judge(beside, None).certainty is Certainty.PROVEN
 
 
 def test_a_late_record_that_may_stand_behind_a_step_leaves_order_and_times_in_doubt() -> None:
-    spans = spans_of({"order": {"guessed": [[5, 8]]}}, Vantage())
+    spans = spans_of(merged(order={"guessed": [[5, 8]]}), Vantage())
     assert [(s.doubt, s.first, s.last) for s in spans] == [
         (Doubt.OUT_OF_ORDER, 5, 8), (Doubt.CLOCK_STEPPED, 5, 8),
     ]  # fmt: skip
@@ -133,7 +133,7 @@ def test_a_late_record_that_may_stand_behind_a_step_leaves_order_and_times_in_do
 
 
 def test_where_more_steps_are_than_are_named_order_and_times_are_in_doubt() -> None:
-    spans = spans_of({"order": {"beyond": [[5, 80]]}}, Vantage())
+    spans = spans_of(merged(order={"beyond": [[5, 80]]}), Vantage())
     assert [(s.doubt, s.first, s.last) for s in spans] == [
         (Doubt.OUT_OF_ORDER, 4, 80), (Doubt.CLOCK_STEPPED, 4, 80),
     ]  # fmt: skip
@@ -146,14 +146,14 @@ def test_where_more_steps_are_than_are_named_order_and_times_are_in_doubt() -> N
 def test_a_step_that_counters_do_not_confirm_leaves_the_order_in_doubt_as_well(
     agree: int, against: int, order_too: bool
 ) -> None:
-    spans = spans_of({"order": {"steps": [[50, 7, 2_000_000_000, agree, against]]}}, Vantage())
+    spans = spans_of(merged(order={"steps": [[50, 7, 2_000_000_000, agree, against]]}), Vantage())
     assert [(s.doubt, s.first, s.last) for s in spans] == [
         (Doubt.CLOCK_STEPPED, 49, 50), *([(Doubt.OUT_OF_ORDER, 49, 50)] if order_too else []),
     ]  # fmt: skip
 
 
 def test_what_could_not_be_put_in_order_is_a_doubt_at_its_place() -> None:
-    spans = spans_of({"order": {"torn": [9]}}, Vantage())
+    spans = spans_of(merged(order={"torn": [9]}), Vantage())
     assert [(s.doubt, s.first, s.last) for s in spans] == [(Doubt.OUT_OF_ORDER, 8, 9)]
 
 
@@ -174,8 +174,8 @@ def test_packets_of_which_nobody_can_tell_whether_they_are_damaged_prove_nothing
     some = {"named": [7], "last": 7, "count": 1, "first_ns": 1}
     nobody: dict[str, list[str]] = {"unclear": [], "untold": []}
     told = nobody | {who: ["10.0.0.1"]}
-    account: Any = {"damaged_frames": some if who == "untold" else none, "checksums": told}
-    spans = spans_of(account, Vantage())
+    damaged = some if who == "untold" else none
+    spans = spans_of(merged(damaged_frames=damaged, checksums=told), Vantage())
     assert [(s.doubt, s.first, s.last) for s in spans if s.doubt is not Doubt.HOLE] == [
         (Doubt.DAMAGED, BEGINNING, END)
     ]
@@ -186,9 +186,7 @@ def test_packets_of_which_nobody_can_tell_whether_they_are_damaged_prove_nothing
 
 
 def test_without_damage_a_missing_checksum_is_no_doubt() -> None:
-    none: dict[str, Any] = {"named": [], "last": None, "count": 0, "first_ns": None}
-    account: Any = {"damaged_frames": none, "checksums": {"unclear": [], "untold": []}}
-    assert not spans_of(account, Vantage())
+    assert not spans_of(merged(), Vantage())
 
 
 @pytest.mark.parametrize(("rule", "changes"), [("CP007", True), ("CP014", False)])

@@ -8,14 +8,10 @@ from seqaudit.replay.captures.borders import Border, Borders
 from seqaudit.replay.captures.findings import judge, judge_borders, judge_vantage
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.stages.systems import SYSTEMS
+from tests.replay.captures.builders import merged
 
-CLEAN: Any = {
-    "frames_by": {"decoded": 9, "other": 1, "malformed": 0, "truncated": 0, "undecodable": 0},
-    "undecoded": {},
-    "skipped": [],
-    "skipped_more": 0,
-    "skipped_bytes": 0,
-    "cut": False,
+CLEAN = {
+    "frames_by": {"decoded": 9, "other": 1},
     "interfaces": [{"name": "eth0", "ifdrop": 0, "osdrop": 0}],
     "fragments": {"frames": 0, "datagrams": 0, "incomplete": 0, "missing": 0},
 }
@@ -24,16 +20,17 @@ CLEAN: Any = {
 def judged(**account: Any) -> list[tuple[str, str, dict[str, Any]]]:
     """(rule, certainty, facts) of one capture's account."""
     return [
-        (found["rule"], found["certainty"], found["facts"]) for found in judge(0, CLEAN | account)
+        (found["rule"], found["certainty"], found["facts"])
+        for found in judge(0, merged(**CLEAN | account))
     ]
 
 
 def test_a_clean_capture_and_an_empty_account_have_no_finding() -> None:
-    assert [*judge(0, CLEAN), *judge(1, {})] == []
+    assert [*judge(0, merged(**CLEAN)), *judge(1, merged())] == []
 
 
 def test_a_finding_says_which_capture_it_is_about() -> None:
-    (found,) = judge(1, CLEAN | {"cut": True})
+    (found,) = judge(1, merged(cut=True))
     assert found == {
         "rule": "CP001",
         "certainty": "proven",
@@ -129,6 +126,12 @@ def test_cp013_late_records_are_counted_and_those_that_may_be_a_step_apart() -> 
     assert judged(order=guessed) == [
         ("CP013", "proven", {"count": 3, "most": "2 ms", "guessed": 1})
     ]
+
+
+def test_cp013_frames_whose_numbers_are_not_wiresharks_are_counted() -> None:
+    (found,) = judge(0, merged(order={"late": 300_000, "most_ns": 7, "moved_more": 100_000}))
+    assert found["facts"]["unnamed"] == 100_000
+    assert "Wireshark" in found["text"]
 
 
 @pytest.mark.parametrize(
