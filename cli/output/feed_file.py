@@ -78,12 +78,12 @@ def _read(layout: Layout) -> tuple[object, ...]:
 
 
 def _is_line_of(finding: Inferred, feed: InferredFeed) -> bool:
-    """Whether a destination carries the same as one of the feed's."""
-    twin = finding.twin
-    return (
-        twin is not None
-        and alike(feed.layout, finding.answer.layouts[0])
-        and (twin.destination, twin.port) in feed.places
+    """Whether a destination carries the same as one of the feed's; either may say so."""
+    return alike(feed.layout, finding.answer.layouts[0]) and any(
+        (one.twin.destination, one.twin.port) == (other.destination, other.port)
+        for found in feed.findings
+        for one, other in ((finding, found), (found, finding))
+        if one.twin is not None
     )
 
 

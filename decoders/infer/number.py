@@ -194,10 +194,24 @@ def counts_content(
     takes = np.ones(len(values), np.int64) if counts is None else counts
     beyond = signed(values[1:] - values[:-1], bits) - takes[:-1]
     forward = same & (beyond >= 0) & (beyond <= JUMP) & (takes[:-1] > 0)
+    stream = np.cumsum(~same)[forward]
     beyond, before = beyond[forward], lengths[:-1][forward]
+    if _by_content(beyond, before):
+        return True
+    told = inside = 0  # what is ahead, in streams by which it can be told; of it what is inside
+    for one in np.split(np.arange(len(stream)), np.flatnonzero(np.diff(stream)) + 1):
+        says = _by_content(beyond[one], before[one])
+        ahead = 0 if says is None else np.count_nonzero(beyond[one])
+        told, inside = told + ahead, inside + (ahead if says else 0)
+    return inside > BY_LENGTH * told
+
+
+def _by_content(beyond: Int64s, before: Int64s) -> bool | None:
+    """Whether the length of the datagram before (``before``) decides the steps beyond one; null:
+    there are too few, or all are equally long."""
     ahead = int((beyond > 0).sum())
     if ahead < FEWEST_AHEAD:
-        return False
+        return None
     explained = 0
     order = np.argsort(before, kind="stable")
     for group in np.split(beyond[order], np.flatnonzero(np.diff(before[order])) + 1):
@@ -209,7 +223,7 @@ def counts_content(
     if explained > BY_LENGTH * ahead:
         return True
     if before.min() == before.max():
-        return False
+        return None
     ranks = [np.unique(x, return_inverse=True)[1].reshape(-1) for x in (before, beyond)]
     return bool(np.corrcoef(ranks[0], ranks[1])[0, 1] > BY_LENGTH)
 

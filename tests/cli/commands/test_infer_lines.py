@@ -88,6 +88,21 @@ def test_two_groups_with_the_same_are_lines_and_are_arbitrated(loss: float, tmp_
     assert row["line_a"]["first"] == row["measured"] == len(a & b)
 
 
+@pytest.mark.parametrize("fewer", [A, B])
+def test_lines_are_one_feed_whatever_each_shows_by_itself(
+    fewer: tuple[str, int], tmp_path: Path
+) -> None:
+    """One line is so orderly that its losses are a doubt; on the other a datagram is late."""
+    sent = on_both([struct.pack(">I", 70_000 + n) + bytes(30) for n in range(900)], loss=0.1)
+    sent = [one for place, one in enumerate(sent) if one[1] != fewer or place % 10]
+    late = next(place for place, (_, line, _) in enumerate(sent) if line == B and place > 400)
+    at_ns, line, payload = sent[late]
+    sent[late] = at_ns + 5_000_000, line, payload
+    told, _ = inferred(written(tmp_path / "lines.pcap", sent), tmp_path)
+    (feed,) = told["feeds"]
+    assert len(feed["destinations"]) == 2
+
+
 @pytest.mark.parametrize("seed", [2, 3, 4, 6, 9])
 def test_lines_of_any_layout_are_seen(seed: int, tmp_path: Path) -> None:
     sent = on_both(draw(seed, datagrams=1_200).payloads, seed=seed)

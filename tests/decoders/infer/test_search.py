@@ -375,10 +375,14 @@ def ipfix(records: list[int]) -> list[bytes]:
     return payloads
 
 
-def mach(messages: list[int]) -> list[bytes]:
-    """Datagrams of several messages, each with a number of its own in front of it."""
+def mach(messages: list[int], idle: float = 0.0) -> list[bytes]:
+    """Datagrams of several messages, each with a number of its own in front of it; ``idle`` of them
+    are a heartbeat with the next one's."""
     rng, sequence, payloads = random.Random(8), 1, []
     for many in messages:
+        if rng.random() < idle:
+            payloads.append(struct.pack("<QHBB", sequence, 12, 0, 1))
+            continue
         payload = b""
         for _ in range(many):
             body = rng.randbytes(rng.choice([20, 24, 36]))
@@ -407,7 +411,7 @@ def test_a_number_that_counts_what_is_in_datagrams_is_refused(
     weights: tuple[int, int, int], seed: int
 ) -> None:
     many = random.Random(seed).choices((1, 2, 3), weights, k=2_000)
-    for payloads in (ipfix(many), mach(many)):
+    for payloads in (ipfix(many), mach(many), mach(many, 0.1), mach(many, 0.3)):
         answer = infer(sample(payloads))
         assert not answer.layouts
         assert (
