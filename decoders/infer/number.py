@@ -201,7 +201,7 @@ def counts_content(
     told = inside = 0  # what is ahead, in streams by which it can be told; of it what is inside
     for one in np.split(np.arange(len(stream)), np.flatnonzero(np.diff(stream)) + 1):
         says = _by_content(beyond[one], before[one])
-        ahead = 0 if says is None else np.count_nonzero(beyond[one])
+        ahead = 0 if says is None else int(np.count_nonzero(beyond[one]))
         told, inside = told + ahead, inside + (ahead if says else 0)
     return inside > BY_LENGTH * told
 

@@ -87,6 +87,8 @@ class Offered(NamedTuple):
         system: that claimed it; "": none has.
         protocol, source, destination, port: of the packet that a tunnel carries, if it is one's.
         ttl: lowest and highest of that packet; null: it came in no tunnel.
+        nested: that packet is a fragment itself. Nothing is put together with it, as fragments are
+            told apart by their ends, and its frames show those of the tunnel.
     """
 
     whole: Whole
@@ -98,6 +100,7 @@ class Offered(NamedTuple):
     destination: str
     port: int
     ttl: tuple[int, int] | None
+    nested: bool
 
 
 @dataclass(slots=True)
@@ -353,6 +356,8 @@ class Assembler:
             if one.reason == ELSEWHERE:
                 continue
             account.fragments["datagrams"] += 1
+            if one.nested:
+                account.fragments["nested"] = account.fragments.get("nested", 0) + 1
             count = assembly.frame_count
             account.add_endpoint(
                 one.protocol, one.destination, one.port, system, count, assembly.wire_bytes
@@ -391,7 +396,9 @@ class Assembler:
         chosen = self._settings.chosen_of(capture)
         for found in reader.read(_records(wholes)):
             packets = found if checksums is None else checksums.judged(reader, found)
-            fields = (k.STATE, k.PROTOCOL, k.SOURCE, k.DESTINATION, k.DESTINATION_PORT, k.TTL)
+            fields = (
+                k.STATE, k.FRAGMENT, k.PROTOCOL, k.SOURCE, k.DESTINATION, k.DESTINATION_PORT, k.TTL
+            )  # fmt: skip
             columns = [packets.column(field).tolist() for field in fields]
             part = wholes[packets.first : packets.first + len(columns[0])]
             datagrams = _separated(packets, part)
@@ -414,7 +421,7 @@ class Assembler:
             batches += decoded
             at = 0
             hosts = packets.datagrams.hosts
-            for whole, is_away, state, protocol, *ends, port, ttl in zip(
+            for whole, is_away, state, part_of, protocol, *ends, port, ttl in zip(
                 part, away, *columns, strict=True
             ):
                 facts = whole.assembly.first.facts
@@ -425,12 +432,12 @@ class Assembler:
                 settled = state in SETTLED
                 if settled or is_away:
                     fate = (FrameOutcome.OTHER, ELSEWHERE) if is_away else SETTLED[state]
-                    yield Offered(whole, *fate, "", *where, ttls)
+                    yield Offered(whole, *fate, "", *where, ttls, False)
                     at += 0 if settled else 2
                     continue
                 outcome = FrameOutcome(int(datagrams.outcome[at]))
                 system = "" if claimed[at] == NOBODY else dispatcher.systems[int(claimed[at])]
-                yield Offered(whole, outcome, "", system, *where, ttls)
+                yield Offered(whole, outcome, "", system, *where, ttls, part_of >= 0)
                 at += 2
 
 

@@ -114,14 +114,7 @@ def _judged(account: MergedAccount) -> Iterator[Finding]:
             count=truncated,
         )
     yield from _damaged(account)
-    if incomplete := figures["fragments"].get("incomplete"):
-        yield _finding(
-            "CP005",
-            "{count:fragmented IP datagram} could not be put together again: at least "
-            "{missing:fragment} {missing|is|are} not in this capture.",
-            count=incomplete,
-            missing=figures["fragments"]["missing"],
-        )
+    yield from _fragments(figures["fragments"])
     yield from _undecoded(account)
     if holes := figures["tcp"].get("holes"):
         yield _finding(
@@ -144,6 +137,29 @@ def _judged(account: MergedAccount) -> Iterator[Finding]:
     yield from _twice(account.twice)
     if problem := figures["problem"]:
         yield _finding("CP011", "{problem}; what could be unpacked was audited.", problem=problem)
+
+
+def _fragments(counts: Mapping[str, int]) -> Iterator[Finding]:
+    """Datagrams that are not whole; of those in fragments of fragments nobody can tell."""
+    incomplete, nested = counts.get("incomplete", 0), counts.get("nested", 0)
+    if nested:
+        yield _finding(
+            "CP005",
+            "{nested:fragment} came in datagrams that were fragmented once more, as in a tunnel, "
+            "and {nested|was|were} not put together: what {nested|it carries|they carry} is "
+            "unknown, and of {count:incomplete datagram} whether any fragment is missing here.",
+            Certainty.UNDECIDABLE,
+            count=incomplete,
+            nested=nested,
+        )
+    elif incomplete:
+        yield _finding(
+            "CP005",
+            "{count:fragmented IP datagram} could not be put together again: at least "
+            "{missing:fragment} {missing|is|are} not in this capture.",
+            count=incomplete,
+            missing=counts["missing"],
+        )
 
 
 def _finding(rule: str, text: str, sure: Certainty = Certainty.PROVEN, **facts: object) -> Finding:

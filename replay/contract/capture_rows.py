@@ -117,7 +117,10 @@ class CaptureFigures(TypedDict):
     skipped: Annotated[list[SkippedRow], "at most 100 of them"]
     skipped_bytes: int
     skipped_more: Annotated[int, "further stretches, not listed"]
-    fragments: Annotated[dict[str, int], "IP fragments (missing: at least), and the datagrams"]
+    fragments: Annotated[
+        dict[str, int],
+        "IP fragments (missing: at least; nested: in others, if any), and the datagrams",
+    ]
     tcp: Annotated[dict[str, int], "what putting segments together came upon; empty without TCP"]
     interfaces: list[InterfaceRow]
     interfaces_more: Annotated[int, "further interfaces, not listed"]

@@ -406,6 +406,20 @@ def test_an_incomplete_datagram_of_ours_is_undecodable_and_told(tmp_path: Path) 
     assert done.parts == {"frames": 2, "datagrams": 0, "incomplete": 1, "missing": 1}
 
 
+def test_fragments_in_fragments_of_a_tunnel_are_counted(tmp_path: Path) -> None:
+    """A tunnel of too small an MTU cuts each large part of a datagram once more."""
+    packets = []
+    for number, part in enumerate(fragments4(message(5, 3000), [1480, 1480], 77)):
+        tunnelled = b"\0\0\x08\0" + part  # GRE
+        for at in range(0, len(tunnelled), 1480):
+            more = at + 1480 < len(tunnelled)
+            part = tunnelled[at : at + 1480]
+            packets.append(ipv4(part, "10.1.1.1", protocol=47, ident=number, more=more, offset=at))
+    done = both(tmp_path, packets)
+    assert (done.events, done.frames) == ([], 5)
+    assert done.parts["nested"] == 2
+
+
 @pytest.mark.parametrize(
     ("left", "lacking"), [((1, 2, 3), 1), ((0, 3), 2), ((0, 1), 2), ((0,), 3), ((1, 2), 1)]
 )
