@@ -203,14 +203,7 @@ class Queries:
                 source.depth = max(source.depth or 0, newest - query.replied.first() + 1)
             subscribers = self._asked_by.get(query.number, [])
             if query.sort is Sort.HISTORY:
-                subject = (
-                    advanced(query.key) or document_query(query.key) or Advanced("", "", None)
-                ).subject
-                subscribers = [
-                    s
-                    for s in self._audience.of(source)
-                    if s.subject in (None, subject) or subject.startswith(UNRESOLVED)
-                ]
+                subscribers = [s for s in self._audience.of(source) if _history_of(query, s)]
         for subscriber in subscribers:
             mine = subscriber.source == self._audience.machine(source)
             if mine and not subscriber.gone:
@@ -273,7 +266,8 @@ class Queries:
                 if open_query is query:
                     del self._audience.histories[identity]
             for (who, _, _), subscriber in self._audience.subscribers.items():
-                if who == query.requester and subscriber.history:
+                mine = who == query.requester and _history_of(query, subscriber)
+                if mine and subscriber.history:
                     subscriber.history_ended(mark)
             return
         for subscriber in self._asked_by.pop(query.number, []):
@@ -284,3 +278,9 @@ class Queries:
 
     def _gap_since(self, query: Query, stop_ns: int) -> bool:
         return self._link.gap_towards(query.requester, query.asked.at_ns, stop_ns)
+
+
+def _history_of(query: Query, subscriber: Subscriber) -> bool:
+    """Whether an initial history query may be that of a subscriber of its node."""
+    told = advanced(query.key) or document_query(query.key) or Advanced("", "", None)
+    return subscriber.subject in (None, told.subject) or told.subject.startswith(UNRESOLVED)

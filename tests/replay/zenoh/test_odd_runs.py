@@ -95,6 +95,15 @@ def test_an_open_history_keeps_back_what_is_behind_a_gap() -> None:
     assert (row["delivered"], misses(row)) == ([[0, 1]], [])
 
 
+def test_a_history_that_ends_leaves_that_of_another_key_expression_open() -> None:
+    """Recorded: the final of one of two was lost, and its subscriber was handed nothing."""
+    session = Session().subscriber(z.declare(2, 2, 0, "demo/**"))
+    session.ask(1, "_anyke", "/@adv/**").subscriber(z.request(2, "demo/**/@adv/**", "_anyke"))
+    session.put(3).publisher(z.final(2)).put(4)
+    delivered = {row["subscriber"]: row["delivered"] for row in streams(session)}
+    assert delivered == {"demo/sensor": [], "demo/**": [[3, 4]]}
+
+
 def test_periodic_queries_side_by_side_are_of_several_whose_samples_are_not_known() -> None:
     session = Session().put(0, 1).wait(1).ask(1, "_sn=2..;_anyke").wait(-0.009)
     session.ask(2, "_sn=2..;_anyke")
