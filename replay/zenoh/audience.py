@@ -13,12 +13,15 @@ from seqaudit.replay.zenoh.keys import UNRESOLVED, Advanced, Parameters, matches
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
 from seqaudit.replay.zenoh.query import Miss, Query
-from seqaudit.replay.zenoh.reasons import CLOSED, EARLY, SEVERAL, SHARED, WAITED
+from seqaudit.replay.zenoh.reasons import CLOSING, EARLY, SEVERAL, SHARED, WAITED
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source, Sources, placed
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
 #: A member that subscribes gets samples before the group hears of it, recorded with 0.3 ms.
 SOON_NS: Final = 3_000_000
+#: What came so long before its receiver's host said that nobody listens there may have waited in
+#: the socket when that was closed, between the two: recorded with 16 ms.
+CLOSING_NS: Final = 100_000_000
 #: Receiver, key expression, and what the machine knows a source by.
 Identity = tuple[str, str | None, str]
 #: Says why samples of a source did not come back.
@@ -242,32 +245,29 @@ class Audience:
         self._histories_asked.pop(endpoint, None)
         self._end(lambda one: one[0] == endpoint, mark)
 
-    def shut(self, endpoint: str, mark: Mark, quoted: Source | None, *, whole: bool) -> None:
-        """Nobody listens at an endpoint any more, since what its host quotes came there.
-
-        Args:
-            quoted: samples of this source.
-            whole: all of that; else any samples of that moment may have been in it.
-        """
+    def shut(self, endpoint: str, mark: Mark, quoted: Source | None) -> None:
+        """Nobody listens at an endpoint any more, since what its host quotes, perhaps samples of a
+        source, came there."""
         if self._link.shut.setdefault(endpoint, mark).frame != mark.frame:
             return
-        since_ns = mark.at_ns if whole else mark.at_ns - SOON_NS
+        lately = set()  # sources of samples that may have waited in its socket
         for source in self._sources.all.values():
-            lately = source.last is not None and source.last.at_ns > since_ns
-            if lately and source.receiver == endpoint and source is not quoted:
-                source.untold = source.untold or CLOSED
+            last = source.before if source is quoted else source.last
+            if last is not None and mark.at_ns - last.at_ns < CLOSING_NS:
+                lately.add((source.receiver, self.machine(source)))
         ending = [one for identity, one in self.subscribers.items() if identity[0] == endpoint]
         self._end(lambda identity: identity[0] == endpoint, mark)
         for one in ending:
             one.node_gone = endpoint != self._link.opener
             if one.pending or any(lane.pending for lane in self.lanes_of(one).all):
                 one.untold = one.untold or WAITED
+            elif (endpoint, one.source) in lately:
+                one.untold = one.untold or CLOSING
 
     def came_to_nobody(self, source: Source, first: int, stop: int) -> None:
         """Samples [first, stop) of a source came to an endpoint at which nobody listened."""
         if source.discarded.ranges.within(first, stop):
             return  # a copy of what came before
-        source.untold = None if source.untold is CLOSED else source.untold
         shut = self._link.shut.get(source.receiver)
         lately = [(who, one) for who, one in self.ended if shut and one.until == shut.frame]
         for (receiver, _, name), one in (*lately, *self.subscribers.items()):

@@ -171,14 +171,15 @@ class ZenohEngine:
         end, mark = event.destination, event.first_mark()
         if self.world is not None or self.link.role(event.source, end) != "receiver":
             return
+        if event.wire_kind == "Frame":
+            return  # what was in it says more
         detail, count = cast(Detail, event.details()), event.count
         zid, eid, sn = detail.get("source") or (detail.get("zid"), detail.get("eid"), event.seqno)
         source = self.audience.source(event.source, end, f"{zid}/{eid}")
         if source is not None and sn is not None:
             first = source.placed(sn)
             self.audience.came_to_nobody(source, first, first + count)
-        whole = event.wire_kind not in ("Fragment", "cut")
-        self.audience.shut(end, mark, source, whole=whole)
+        self.audience.shut(end, mark, source)
 
     def _cut_off(self, event: Event, detail: Detail) -> None:
         """What a frame said behind its beginning is cut off or cannot be read: it may be all."""
@@ -387,8 +388,7 @@ class ZenohEngine:
         if accepted:
             self._came_by(source, first, event)
         source.near = stop - 1
-        source.first = source.first or event.first_mark()
-        before, source.last = source.last, event.last_mark()
+        before = source.came(event)
         source.arrivals += count
         source.bytes += event.size
         if event.flags & Flag.NETWORK_DUPLICATE:
@@ -548,8 +548,7 @@ class ZenohEngine:
             source.near = sn
         source.replies += 1
         source.replied.add(sn, sn + 1)
-        source.first = source.first or event.first_mark()
-        source.last = event.last_mark()
+        source.came(event)
         if self.world is not None:
             self.document.shown(source, sn)
         else:

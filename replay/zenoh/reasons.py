@@ -40,6 +40,10 @@ CLOSED: Final = (
     "its receiver said nothing more, and another session began at the same address before any "
     "Close: nothing shows when its socket was closed, and what came behind that reached nobody"
 )
+CLOSING: Final = (
+    "its host said that nobody listens there just after samples had come: those that waited in the "
+    "socket when it was closed reached nobody"
+)
 UNDECLARED: Final = "its key has a number that nobody declared here, unless that was not captured"
 WAITED: Final = "samples waited when its session ended unseen: nothing tells if it had them then"
 UNASKED = (

@@ -64,6 +64,7 @@ class Source:
     heard: int | None = None
     first: Mark | None = None
     last: Mark | None = None
+    before: Mark | None = None  # when the one before its last came, at the latest
     hop: Hop | None = None  # of its last accepted live sample
     mixed: bool = False  # its samples use several counters
     session: int = 0  # in which its highest live sample came
@@ -81,6 +82,13 @@ class Source:
     def placed(self, raw: int) -> int:
         """The same for a number that says nothing about where the source is now."""
         return raw if self.near is None else unwrap(raw, self.near, SAMPLE_MASK)
+
+    def came(self, event: Event) -> Mark | None:
+        """Samples came, live or by a reply; returns when the last before them did."""
+        self.first = self.first or event.first_mark()
+        before, self.last = self.last, event.last_mark()
+        self.before = before if event.count == 1 else self.last
+        return before
 
     def note_qos(self, detail: Detail, event: Event, count: int) -> None:
         """Whether samples may be dropped: congestion control and their channel (zenoh.md 4)."""

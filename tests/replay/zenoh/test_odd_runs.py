@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from seqaudit.replay.contract.results import FINDING, STREAM
-from seqaudit.replay.zenoh.reasons import CLOSED as CLOSED_UNSEEN
-from seqaudit.replay.zenoh.reasons import CUT_SHORT, READS_LATE, SEVERAL, WAITED
+from seqaudit.replay.zenoh.reasons import CLOSING, CUT_SHORT, READS_LATE, SEVERAL, WAITED
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, Session
 from tests.replay.zenoh.test_odd_worlds import AT_PUBLISHER
@@ -143,7 +142,7 @@ def answered_by_icmp(session: Session) -> tuple[Any, Any]:
 
 def test_what_came_when_nobody_listened_any_more_was_handed_to_nobody() -> None:
     """Recorded: a listener over UDP closes, and its host answers what comes then (2.4)."""
-    session = Session().put(0, 1, 2).unreachable().put(3)
+    session = Session().put(0, 1).heartbeat(1).wait(0.2).put(2).unreachable().put(3)
     assert answered_by_icmp(session) == ([[0, 1]], [])
     (row,) = streams(session)
     assert (row["live"], row["subscriber_gone"], row["receiver_silent_ns"]) == (
@@ -151,16 +150,23 @@ def test_what_came_when_nobody_listened_any_more_was_handed_to_nobody() -> None:
         True,
         None,
     )
-    assert answered_by_icmp(Session().put(0, 1).heartbeat(1).unreachable()) == ([[0, 1]], [])
-    assert answered_by_icmp(Session().put(0, 1, 2, 3).unreachable(2)) == ([[0, 1]], [])
+    session_of_a_beat = Session().put(0, 1).wait(0.2).heartbeat(1).unreachable()
+    assert answered_by_icmp(session_of_a_beat) == ([[0, 1]], [])
     _, found = session.played(AT_PUBLISHER)
     (row,) = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "samples"]
     assert (row["live"], row["subscriber_gone"]) == ([[0, 3]], False)  # it says nothing there
 
 
+def test_what_came_just_before_may_have_waited_in_the_socket() -> None:
+    """Recorded: closed 2.4 ms behind a sample, which it was not handed, and 13 ms before this."""
+    for session in (Session().put(0, 1, 2), Session().put(0, 1).heartbeat(1)):
+        assert answered_by_icmp(session.unreachable()) == (None, CLOSING)
+
+
 def test_a_gap_that_only_such_a_sample_showed_is_no_miss() -> None:
     for cache in (True, False):  # without one a peer asks nobody
-        session = opened(cache=cache, whatami=1).put(0, 1, 3).unreachable().wait(3).put(4)
+        session = opened(cache=cache, whatami=1).put(0, 1).wait(0.2).put(3).unreachable()
+        session.wait(3).put(4)
         told = ([[0, 1]], []) if cache else (None, CUT_SHORT)
         assert answered_by_icmp(session) == told
 
@@ -175,7 +181,8 @@ def test_what_waited_when_nobody_listened_any_more_is_not_known() -> None:
 
 def test_a_copy_that_came_to_nobody_was_no_first_one() -> None:
     session = Session().put(0, 1)
-    session.raw(session.payloads[-1]).unreachable()
+    sample = session.payloads[-1]
+    session.heartbeat(1).wait(0.2).raw(sample).unreachable()
     assert answered_by_icmp(session) == ([[0, 1]], [])
 
 
@@ -183,7 +190,7 @@ def test_a_fragment_that_came_to_nobody_may_be_of_what_was_handed_on() -> None:
     message = z.push(z.put(1, b"x" * 40))
     session = Session().put(0).raw(z.fragment(13, message[:30], more=True, first=True))
     session.raw(z.fragment(14, message[30:], more=False)).wait(-0.009).unreachable()
-    assert answered_by_icmp(session) == (None, CLOSED_UNSEEN)
+    assert answered_by_icmp(session) == (None, CLOSING)
 
 
 def test_who_opened_the_session_may_go_on_by_another() -> None:
@@ -191,12 +198,13 @@ def test_who_opened_the_session_may_go_on_by_another() -> None:
     session.raw(z.init(SUBSCRIBER_ZID), back=True).raw(z.init(ack=True))
     session.raw(z.opened(500), back=True).raw(z.opened(10, ack=True))
     session.publisher(z.declare(0, 1, 0, "demo/sensor"))
-    session.subscriber(z.declare(2, 1, 1, own=False)).put(0, 1).unreachable()
+    session.subscriber(z.declare(2, 1, 1, own=False)).put(0).heartbeat(0).wait(0.2)
+    session.put(1).unreachable()
     (row,) = streams(session)
     assert (row["delivered"], row["subscriber_gone"]) == ([[0, 0]], False)
 
 
 def test_who_speaks_again_listens_again() -> None:
-    session = Session().put(0, 1).unreachable().put(2)
+    session = Session().put(0).heartbeat(0).wait(0.2).put(1).unreachable().put(2)
     session.subscriber(z.declare(2, 2, 0, "demo/sensor")).put(3)
     assert [row["delivered"] for row in streams(session)] == [[[0, 0]], [[3, 3]]]
