@@ -196,8 +196,11 @@ class Audience:
 
     def asks_nobody(self, source: Source) -> bool:
         """Whether a subscriber's node knows of no cache and so sends no query: all declarations
-        were captured. A client asks its peer whatever that has declared (zenoh.md 9.3)."""
-        return not self.document and self._link.told_all(source.sender, source.receiver)
+        were captured. A client asks its peer whatever that has declared, and a peer asks another
+        of which it has not heard that this is all (zenoh.md 9.3)."""
+        sender = source.sender
+        said_all = sender in self.declared.said_all or not self._link.is_peer(sender)
+        return not self.document and said_all and self._link.told_all(sender, source.receiver)
 
     def subscribes_now(self, member: str, subject: str, mark: Mark) -> None:
         """A member of the group subscribes: what came before was for nobody that is known.

@@ -46,12 +46,14 @@ class Declarations:
     Attributes:
         recovering: endpoint and key expression of subscribers that recover, as they subscribe to
             heartbeats, to the job frame that first says so.
+        said_all: endpoints that have told their peer all that they had to declare at first.
     """
 
     def __init__(self, link: Link) -> None:
         self.keys = KeyTables()
         self.subscriptions: dict[str, dict[Declared, str]] = {}
         self.recovering: dict[tuple[str, str], int] = {}
+        self.said_all: set[str] = set()
         self._link = link
         self._queryables: dict[str, dict[Declared, str]] = {}
         self._tokens: dict[str, dict[Declared, str]] = {}  # sender -> id -> source
@@ -62,6 +64,7 @@ class Declarations:
         """A new session."""
         self.keys.clear()
         self.subscriptions.clear()
+        self.said_all.clear()
         self._queryables.clear()
         self._cached_at.clear()
         self._tokens.clear()

@@ -57,6 +57,8 @@ MAX_JUMPS: Final = 100_000
 #: Reason of a Close that a node sends whose application closes its session (zenoh.md 3.3); others
 #: end the link alone, and its subscribers stay.
 BY_ITSELF: Final = 0
+#: Id of the interest that every peer has in what the other declares (zenoh.md 4.5).
+INITIAL_INTEREST: Final = 0
 #: Samples of a source in frames that were thrown away, kept one by one.
 MAX_KEPT_SNS: Final = 10_000
 
@@ -571,6 +573,8 @@ class ZenohEngine:
             subject = declared.subscriber(detail, sender, receiver, event.frame)
             if subject is not None and self.link.multicast and self.link.listens_here(sender):
                 self.audience.subscribes_now(sender, subject, event.first_mark())
+        elif what == "final" and detail.get("interest") == INITIAL_INTEREST:
+            declared.said_all.add(sender)
         elif what == "u_queryable":
             declared.queryable_gone(detail, sender, receiver)
         elif what == "u_subscriber":

@@ -266,11 +266,14 @@ class Link:
         end = self.ends.get(endpoint)
         return end is not None and end.whatami not in (None, ROUTER)
 
+    def is_peer(self, endpoint: str) -> bool:
+        end = self.ends.get(endpoint)
+        return end is not None and end.whatami == PEER
+
     def told_all(self, sender: str, receiver: str) -> bool:
         """Whether a peer had all that a node of its session declared: none of the frames in which
         declarations travel is missing."""
-        end = self.ends.get(receiver)
-        if not self.session_starts or self.multicast or end is None or end.whatami != PEER:
+        if not self.session_starts or self.multicast or not self.is_peer(receiver):
             return False
         ways = [(sender, receiver, priority * 2 + 1) for priority in (0, 5)]
         counter = next((self.counters[way] for way in ways if way in self.counters), None)

@@ -90,6 +90,10 @@ def declare(kind: int, number: int, scope: int, suffix: str = "", *, own: bool =
     return b"\x9e\x21\x08" + bytes([header]) + zint(number) + key(scope, suffix)
 
 
+def declare_final(interest: int) -> bytes:
+    return b"\xbe" + zint(interest) + b"\x21\x08\x1a"
+
+
 def init(
     zid: bytes = ZID,
     *,

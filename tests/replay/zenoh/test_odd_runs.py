@@ -24,12 +24,13 @@ def misses(row: Mapping[str, Any]) -> list[int]:
     return [miss["nb"] for miss in row["misses"]]
 
 
-def opened(*, cache: bool, whatami: int) -> Session:
+def opened(*, cache: bool, whatami: int, said_all: bool = True) -> Session:
     """A session whose acceptor, the subscriber's node, is a peer (1) or a client (2)."""
     session = Session(opened=False)
     session.raw(z.init()).raw(z.init(SUBSCRIBER_ZID, ack=True, whatami=whatami), back=True)
     session.raw(z.opened(10)).raw(z.opened(500, ack=True), back=True)
     declared = [z.declare(0, 1, 0, "demo/sensor")] + [z.declare(4, 2, 0, TOKEN)] * cache
+    declared += [z.declare_final(0)] * said_all
     session.raw(z.frame(10, *declared, priority=CONTROL))
     return session.subscriber(z.declare(2, 1, 1, own=False))
 
@@ -42,6 +43,14 @@ def test_a_peer_that_knows_of_no_cache_goes_on_at_once() -> None:
 def test_a_client_asks_its_peer_whatever_that_has_declared() -> None:
     (row,) = streams(opened(cache=False, whatami=2).put(0, 2, 1, 3))
     assert row["delivered"] != [[0, 0], [2, 3]]
+
+
+def test_a_peer_that_has_not_heard_all_declarations_asks() -> None:
+    """Recorded: the datagram with the cache and the end of the declarations was lost."""
+    session = opened(cache=False, whatami=1, said_all=False).put(0, 2)
+    session.ask(1, "_sn=1..;_anyke").publisher(z.response(1, z.put(1)), z.final(1))
+    (row,) = streams(session)
+    assert (row["delivered"], misses(row)) == ([[0, 2]], [])
 
 
 def test_who_may_have_a_cache_that_was_not_captured_is_waited_for() -> None:
