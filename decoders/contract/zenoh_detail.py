@@ -14,7 +14,7 @@ Detail = TypedDict(
         "doubt": int,
         "unread": int,
         "version": int, "whatami": str, "zid": str, "resolution": int, "batch_bytes": int,
-        "cookie": str, "low_latency": bool, "compression": bool, "patch": int, "lease_ms": int,
+        "cookie": str, "low_latency": bool, "compression": bool, "multilink": bool, "patch": int, "lease_ms": int,
         "sn": int, "session": bool, "reason": int,
         "sns": list[list[int]],
         "first": int, "more": int, "drop": int, "piece": str,

@@ -314,6 +314,7 @@ def _init(reader: Cursor, header: int) -> Detail:
     extensions = reader.extensions(bool(header & _Z))
     detail |= {"qos": 1 in extensions or 0x21 in extensions, "low_latency": 5 in extensions}
     detail |= {"compression": 6 in extensions, "patch": extensions.get(0x27, 0)}
+    detail["multilink"] = 0x44 in extensions
     return detail
 
 

@@ -47,7 +47,7 @@ from seqaudit.replay.zenoh.moments import Moments
 from seqaudit.replay.zenoh.parameters import PARAMETERS
 from seqaudit.replay.zenoh.queries import Queries
 from seqaudit.replay.zenoh.query import Miss
-from seqaudit.replay.zenoh.reasons import LAPSED, UNDECLARED, UNJOINED
+from seqaudit.replay.zenoh.reasons import LAPSED, LINKS, UNDECLARED, UNJOINED
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, ROS, Jump, Source, Sources, Unnumbered
 from seqaudit.replay.zenoh.subscriber import Subscriber
 from seqaudit.replay.zenoh.timers import SETTLED_NS, Timers
@@ -272,6 +272,9 @@ class ZenohEngine:
             if word == "InitAck" and self.link.known(detail["cookie"]):
                 why = "a handshake of this session stands in the capture twice"
                 self.moments.worth.add(Span(Doubt.TWICE, BEGINNING, END, why))
+            if word == "InitAck" and detail["multilink"]:
+                self.link.several = True
+                self.moments.worth.add(Span(Doubt.UNDECODED, BEGINNING, END, LINKS))
             if self.link.introduced(event.source, detail):
                 self.audience.node_gone(event.source, mark)
         elif word in ("OpenSyn", "OpenAck"):
@@ -351,6 +354,8 @@ class ZenohEngine:
         named = self.declared.keys.resolve(event.source, event.destination, key)
         if named.startswith(UNRESOLVED) and self.link.session_starts:
             source.untold = UNDECLARED
+        if self.link.several:
+            source.untold = LINKS
         if source.key is None or source.key.startswith(UNRESOLVED):
             source.key = named
         return source

@@ -15,6 +15,8 @@ ALL_SOURCES: Final = "*"
 #: Characters of declared key expressions kept of one session; an id beyond it stays unresolved.
 MAX_HELD: Final = 16_000_000
 ENTRY: Final = 200
+#: Numbers that nobody declared, kept apart.
+MAX_UNRESOLVED: Final = 1 << 17
 
 _ADVANCED: Final = "/@adv/"
 _RANGE: Final = re.compile(r"(?P<one>-?\d+)$|(?P<first>[^.]*)\.\.(?P<last>.*)$")
@@ -26,7 +28,9 @@ class KeyTables:
     def __init__(self) -> None:
         self._tables: dict[str, dict[int, str]] = {}
         self._held = 0  # characters, and ENTRY for each
-        self.unresolved = 0
+        self._session = 0
+        #: Session, side and number of each key expression that nobody declared.
+        self.unresolved: set[tuple[int, str, object]] = set()
 
     def declare(self, sender: str, number: int, text: str) -> None:
         """D_KEYEXPR."""
@@ -47,16 +51,19 @@ class KeyTables:
         """A new session: everything starts anew."""
         self._tables.clear()
         self._held = 0
+        self._session += 1
 
     def resolve(self, sender: str, receiver: str, key: Sequence[object]) -> str:
         """The text of a wire_expr; ``UNRESOLVED`` stands for an id that nobody declared here."""
         scope, mapping, suffix = key
         if scope == 0:
             return str(suffix)
-        table = self._tables.get(sender if mapping else receiver, {})
+        side = sender if mapping else receiver
+        table = self._tables.get(side, {})
         found = table.get(scope) if isinstance(scope, int) else None
         if found is None:
-            self.unresolved += 1
+            if len(self.unresolved) < MAX_UNRESOLVED:
+                self.unresolved.add((self._session, side, scope))
             return f"{UNRESOLVED}{suffix}"
         return f"{found}{suffix}"
 

@@ -52,6 +52,7 @@ class Link:
         session_starts: InitSyn or first Join captured.
         held: bytes of messages that are not complete.
         opener: who sends the InitSyn, from a socket for this session alone; null: not captured.
+        several: its session may have other links than this (multilink, zenoh.md 3.1).
         shut: endpoints at which nobody listens, and when their hosts first said so.
     """
 
@@ -65,6 +66,7 @@ class Link:
         self.session_starts = 0
         self.closed: list[tuple[Mark, str]] = []
         self.opener: str | None = None
+        self.several = False
         self.shut: dict[str, Mark] = {}
         self.mask = MASKS[2]
         self.held = UnfinishedBytes()

@@ -44,6 +44,10 @@ CLOSING: Final = (
     "its host said that nobody listens there just after samples had come: those that waited in the "
     "socket when it was closed reached nobody"
 )
+LINKS: Final = (
+    "its session may have several links: declarations, samples, queries and replies may have come "
+    "by another"
+)
 UNDECLARED: Final = "its key has a number that nobody declared here, unless that was not captured"
 WAITED: Final = "samples waited when its session ended unseen: nothing tells if it had them then"
 UNASKED = (

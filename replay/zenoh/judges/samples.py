@@ -3,20 +3,22 @@
 from collections.abc import Iterator
 
 from seqaudit.replay.contract.finding import Certainty, Finding
-from seqaudit.replay.contract.worth import ORDERED, Claim
+from seqaudit.replay.contract.worth import ORDERED, SHOWN, Claim
 from seqaudit.replay.zenoh.keys import UNRESOLVED
+from seqaudit.replay.zenoh.reasons import LINKS
 from seqaudit.replay.zenoh.reporting import ZenohReporter, ZenohSubject
 from seqaudit.replay.zenoh.sources import Unnumbered
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
 
 def unknown_keys(report: ZenohReporter) -> Finding:
-    """Key expressions that only numbers stand for (ZN017)."""
+    """Key expressions that only numbers stand for, as many as are kept apart (ZN017)."""
+    claim = Claim(Certainty.UNDECIDABLE, why=LINKS) if report.engine.link.several else SHOWN
     return report.make(
-        report.stream("", "", "", None), "ZN017", Certainty.PROVEN,
+        report.stream("", "", "", None), "ZN017", claim,
         "{count:key expression} {count|is a number|are numbers} whose declaration is "
         "not in this capture.",
-        facts={"count": report.engine.declared.keys.unresolved},
+        facts={"count": len(report.engine.declared.keys.unresolved)},
     )  # fmt: skip
 
 

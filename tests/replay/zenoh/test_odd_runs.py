@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from seqaudit.replay.contract.results import FINDING, STREAM
-from seqaudit.replay.zenoh.reasons import CLOSING, CUT_SHORT, READS_LATE, SEVERAL, WAITED
+from seqaudit.replay.zenoh.reasons import CLOSING, CUT_SHORT, LINKS, READS_LATE, SEVERAL, WAITED
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, Session
 from tests.replay.zenoh.test_odd_worlds import AT_PUBLISHER
@@ -58,6 +58,17 @@ def test_who_may_have_a_cache_that_was_not_captured_is_waited_for() -> None:
     session.raw(z.frame(12, z.declare(4, 9, 0, "other"), priority=CONTROL))  # 11 is missing
     (row,) = streams(session.put(0, 2, 1, 3))
     assert row["delivered"] != [[0, 0], [2, 3]]
+
+
+def test_what_a_session_lacks_on_one_link_may_have_come_by_another() -> None:
+    """Recorded: tcp and udp links of one session; declarations went by the one, samples by both."""
+    session = Session(opened=False).raw(z.init())
+    session.raw(z.init(SUBSCRIBER_ZID, ack=True, extensions=b"\xc4\x01x\x27\x01"), back=True)
+    _, found = session.raw(z.opened(10)).put(0, 1, 4, 5).played()
+    (row,) = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "samples"]
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, LINKS)
+    certain = {r.rule: r.detail["certainty"] for r in found if r.kind == FINDING}
+    assert certain["ZN017"] == "cannot be told" and "proven" not in certain.values()
 
 
 def test_samples_of_a_key_that_was_not_declared_are_for_nobody() -> None:
