@@ -74,7 +74,7 @@ def test_init_and_open() -> None:
         {
             "version": 9, "whatami": "client", "zid": "9a37f0b6b9f4dabbe6dfc2c028178114",
             "resolution": 2, "batch_bytes": 65160, "qos": True, "low_latency": False,
-            "compression": False, "patch": 1,
+            "compression": False, "multilink": False, "patch": 1,
         },
     )  # fmt: skip
     opened = zenoh_messages.read_transport(z.opened(22827635))
