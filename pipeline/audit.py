@@ -39,6 +39,7 @@ from seqaudit.pipeline.report.result_store import HeldResults, stored
 from seqaudit.pipeline.shared import events_file, job
 from seqaudit.pipeline.shared.events_file import Decoded, Files
 from seqaudit.pipeline.shared.metrics import Run
+from seqaudit.pipeline.shared.ordered import ordered
 from seqaudit.pipeline.shared.parts import REPLAYED, TELLING
 from seqaudit.pipeline.shared.plan import CaptureInput, Plan, stored_bytes
 from seqaudit.pipeline.shared.progress import Progress, Silent, StoppedError
@@ -149,7 +150,8 @@ class _Job:
         self._files: Files = ()  # that are being decoded
         self._where = ""  # of a cluster: who is there
         self._run = Run(time.monotonic())
-        self._before: tuple[_Guess, pa.Table] | None = None  # a run that proved wrong
+        self._parts: pa.Table  # of the direct engine's last decoding
+        self._before: _Guess | None = None  # that proved wrong
 
     def __enter__(self) -> "_Job":
         return self
@@ -166,20 +168,20 @@ class _Job:
 
     def _audit_direct(self) -> Report:
         try:
-            guess, events = self._settled(_Guess(self._planning.plan()), self._decode_direct)
+            guess, _ = self._settled(_Guess(self._planning.plan()), self._decode_direct)
         except direct.DecodeStoppedError as stopped:
-            raise self._stopped(stopped.events) from None
+            raise self._stopped(stopped.parts) from None
         with self._all_was_read() as ended:
-            replayed = self._replayed_direct(guess.planned.files, events)
-            del events  # the report takes the room
+            replayed = self._replayed_direct(guess.planned.files, self._parts)
+            del self._parts  # the report takes the room
             pa.default_memory_pool().release_unused()
             return ended(self._report(guess.planned.files, *replayed))
 
-    def _stopped(self, events: pa.Table) -> StoppedError:
+    def _stopped(self, parts: pa.Table) -> StoppedError:
         """What an interrupted decoding knows; of captures that it had not read to their end, that
         they were not."""
-        report = self._replay_direct(self._files, events)
-        read = {account["piece"] for account in accounts_of(events, OF_BORDERS)}
+        report = self._replay_direct(self._files, parts)
+        read = {account["piece"] for account in accounts_of(direct.telling(parts), OF_BORDERS)}
         cut = {
             number: report["captures"][number]["path"]
             for number, files in enumerate(self._files)
@@ -242,7 +244,7 @@ class _Job:
         if look is None:
             return
         rows = job.picked(kept.events, look.kinds, look.columns)
-        schema = pa.schema([EVENTS.field(name) for name in look.columns])
+        schema = job.columns_of(look.columns)
         self._progress.begin("fetching events for pictures", 1)
         steps = [JobStage("fetching events")]
         look.keep(run_watched(session, lambda: job.table_of(rows, schema), steps, self._progress))
@@ -256,7 +258,7 @@ class _Job:
         kept = events_file.read(self._planning.inputs[0].path)
         self._planning.problems = list(kept.problems)
         if self._options.engine == "direct":
-            return self._replay_direct(kept.files, kept.events)
+            return self._replay_direct(kept.files, direct.parts_of(kept.events.to_batches()))
         if self._options.look is not None:
             self._options.look.keep(kept.events)
         vantages = self._vantages_in(kept.files, kept.events)
@@ -278,9 +280,10 @@ class _Job:
     def decode(self) -> Decoded:
         if self._options.engine == "direct":
             try:
-                guess, events = self._settled(_Guess(self._planning.plan()), self._decode_direct)
+                guess, _ = self._settled(_Guess(self._planning.plan()), self._decode_direct)
             except direct.DecodeStoppedError:
                 raise StoppedError("interrupted; nothing was written") from None
+            events = pa.Table.from_batches(direct.events_of(self._parts), EVENTS)
         else:
             guess = _Guess(self._planning.plan())
             with self._session(guess.planned.files) as session:
@@ -289,8 +292,9 @@ class _Job:
                 guess, events = self._settled(
                     guess, lambda guess: self._on_spark(session, guess, act)
                 )
-        events = direct.ordered(events.cast(EVENTS), "conversation")
-        return Decoded(events, guess.planned.files, tuple(self._planning.problems))
+        return Decoded(
+            ordered(events, "conversation"), guess.planned.files, tuple(self._planning.problems)
+        )
 
     # --- the loop ---
 
@@ -302,7 +306,7 @@ class _Job:
             wrong, guess = self._proven(ran, rows)
             if not wrong:
                 return guess, rows
-            self._before = ran, rows
+            self._before = ran
             del rows
             self._progress.note(wrong)
 
@@ -359,17 +363,19 @@ class _Job:
     # --- steps ---
 
     def _decode_direct(self, guess: _Guess) -> pa.Table:
-        """All events; after a run that was wrong about some captures only these are decoded."""
+        """The events that tell of all; after a run that was wrong about some captures only these
+        are decoded."""
         planned, before = guess.planned, self._before
         self._before = None
         self._files = planned.files
         self._run.planned, self._run.runs = planned, self._run.runs + 1
         some, known = planned, None
-        if before is not None and (again := guess.otherwise_than(before[0])) is not None:
+        if before is not None and (again := guess.otherwise_than(before)) is not None:
             some = planned.with_pieces([p for p in planned.pieces if p.capture in again])
-            known = direct.without(before[1], again)
-        del before  # what is decoded again takes the room
-        return direct.decode(
+            known = direct.without(self._parts, again)
+        if before is not None:
+            del self._parts  # what is decoded again takes the room
+        self._parts = direct.decode(
             some.tasks(),
             self._settings_for(guess),
             not planned.whole,
@@ -378,20 +384,22 @@ class _Job:
             self._planning.cores,
             known,
         )
+        return direct.telling(self._parts)
 
-    def _replay_direct(self, files: Files, events: pa.Table) -> Report:
-        return self._report(files, *self._replayed_direct(files, events))
+    def _replay_direct(self, files: Files, parts: pa.Table) -> Report:
+        return self._report(files, *self._replayed_direct(files, parts))
 
     def _replayed_direct(
-        self, files: Files, events: pa.Table
+        self, files: Files, parts: pa.Table
     ) -> tuple[HeldResults, Sequence[Vantage], ReplaySettings]:
-        if self._options.look is not None:
-            self._options.look.keep(events)
+        if (look := self._options.look) is not None:
+            shown = [batch.select(look.columns) for batch in direct.events_of(parts)]
+            look.keep(pa.Table.from_batches(shown, job.columns_of(look.columns)))
         self._progress.begin(REPLAYING, 0)
-        vantages = self._vantages_in(files, events)
+        vantages = self._vantages_in(files, direct.telling(parts))
         settings = self._settings_of(vantages, files)
         counted = self._options.measured
-        results = direct.replay(events, settings, self._planning.cores, counted=counted)
+        results = direct.replay(parts, settings, self._planning.cores, counted=counted)
         return results, vantages, settings
 
     def _settings_for(self, guess: _Guess) -> DecodeSettings:
@@ -534,4 +542,4 @@ class _Job:
 def _kept_and_told(kept: _CachedEvents, parts: "DataFrame") -> pa.Table:
     """What tells the vantages; all events are kept."""
     kept.keep(parts)
-    return direct.ordered(job.events_of(kept.events, TELLING), "conversation")
+    return ordered(job.events_of(kept.events, TELLING), "conversation")

@@ -57,7 +57,7 @@ class EventsOfStreams:
         few = events.select(list(_COLUMNS))
         kinds = pc.is_in(few["kind"], pa.array(list(_marks()), few.schema.field("kind").type))
         chosen = few.filter(pc.and_(kinds, pc.is_valid(few["seqno"])))
-        texts = few.schema.field("stream").type  # that they are many times the same is kept
+        texts = pa.dictionary(pa.int32(), pa.string())  # many times the same
         plain = [EVENTS.field(name) for name in _COLUMNS]
         self._events = chosen.cast(
             pa.schema([f.with_type(texts) if f.name == "stream" else f for f in plain])

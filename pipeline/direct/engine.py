@@ -3,6 +3,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import pairwise
 from typing import BinaryIO, Final
 
@@ -10,72 +11,47 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.capture.pieces import Piece
-from seqaudit.decoders.contract.arrow import (
-    bool_column,
-    encoded,
-    filled,
-    filtered,
-    int_column,
-    taken,
-)
+from seqaudit.decoders.contract.arrow import bool_column, filtered, sorted_places
 from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.decoders.stages.first import reassemble
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.direct import workers as forked
 from seqaudit.pipeline.direct.kernels_ready import load_for
 from seqaudit.pipeline.report.result_store import HeldResults
-from seqaudit.pipeline.shared.job import decode_pieces, replay_stage
-from seqaudit.pipeline.shared.ordered import gathered, large_batches, places_in_order, ranks
+from seqaudit.pipeline.shared.job import decode_pieces, of_parts, replay_stage
+from seqaudit.pipeline.shared.ordered import Ints, gathered, ordered, sort_keys
+from seqaudit.pipeline.shared.parts import (
+    FIRST,
+    MEMBERS,
+    NO_GROUP,
+    PARTS,
+    events_in,
+    in_order,
+    in_parts,
+)
 from seqaudit.pipeline.shared.progress import Progress
 from seqaudit.replay.contract.results import RESULTS
 from seqaudit.replay.contract.settings import ReplaySettings
 from seqaudit.replay.stages.replay import load_engines
 
-#: Rows handed to a stage at once: with their texts they take a third of a kilobyte each, and a
-#: multiple of that while they are gathered.
-BATCH_ROWS = 30_000
+#: Events are shared out in so many shares a core, the largest first, so that all end together.
+SHARES_A_CORE: Final = 16
 
-#: Rows are shared out in so many parts a core, the largest first, so that all end together.
-PARTS_A_CORE: Final = 16
+#: Parts that are gathered at once.
+PARTS_AT_ONCE: Final = 64
 
 #: Size of the parts of a large capture: Ctrl-C loses what the processes have in hand, and each part
 #: begins with looking for its first record and at the 4 MB before it.
 SMALLEST_BYTES: Final = 32_000_000
 LARGEST_BYTES: Final = 256_000_000
 
-#: So many rows are held as soon as they are decoded.
-HELD_FROM_ROWS: Final = 30_000
-
-#: So many batches are made fewer: those of small captures weigh more than their rows.
-SMALL_BATCHES = 200
-
-
-#: Columns whose values repeat, in most captures.
-_REPEATED: Final = frozenset(
-    {
-        "capture", "index", "system", "carrier", "conversation", "stream", "source", "destination",
-        "wire_kind", "conn_id", "stamp", "flags", "detail", "payload",
-    }
-)  # fmt: skip
-
-#: Events as they are held until they are replayed: half of their size and less.
-HELD: Final = pa.schema(
-    [
-        field.with_type(pa.dictionary(pa.int16(), field.type)) if field.name in _REPEATED else field
-        for field in EVENTS
-    ]
-)
-
-#: So many rows at most have as many distinct values as an index there can tell.
-HELD_ROWS: Final = 30_000
-
 
 class DecodeStoppedError(Exception):
-    """Ctrl-C while decoding; ``events`` is what was decoded until then."""
+    """Ctrl-C while decoding; ``parts`` is what was decoded until then."""
 
-    def __init__(self, events: pa.Table) -> None:
+    def __init__(self, parts: pa.Table) -> None:
         super().__init__("interrupted")
-        self.events = events
+        self.parts = parts
 
 
 def decode(
@@ -87,18 +63,18 @@ def decode(
     cores: int = 1,
     known: pa.Table | None = None,
 ) -> pa.Table:
-    """Stages one and two: the events of all tasks, of schema ``HELD`` and in no order.
+    """Stages one and two: the events of all tasks, as parts (``shared.parts``) in no order.
 
     Args:
         cores: of this machine; a long decoding is shared among as many processes.
-        known: events of other captures, which come with them.
+        known: parts of other captures, which come with them.
 
     Raises:
-        Interrupted: Ctrl-C; holds the events of the frames read so far.
+        DecodeStoppedError: Ctrl-C; holds the events of the frames read so far.
     """
     pieces = [piece for task in tasks for piece in task]
     progress.begin("decoding", sum(map(_bytes_of, pieces)), bytes_read=True)
-    batches: list[pa.RecordBatch] = [] if known is None else known.to_batches()
+    batches: list[pa.RecordBatch] = []
     interrupted = False
     forks = len(tasks) > 1 and forked.worth_it(pieces, settings, cores)
     try:
@@ -106,120 +82,117 @@ def decode(
             load_for(pieces, settings)  # before the fork: once for all processes
             _decode_forked(tasks, settings, progress, cores, batches)
         else:
-            _decode_here(pieces, settings, progress, stdin, batches)
+            interrupted = _decode_here(pieces, settings, progress, stdin, batches)
     except KeyboardInterrupt:
         interrupted = True
-    events = pa.Table.from_batches(batches, HELD)
-    if carriers and events["carrier"].null_count < len(events):
-        by_carrier = _Ordered(events, "carrier").batches(0, len(events))
-        events = pa.Table.from_batches(_encoded(reassemble(by_carrier, settings)), HELD)
+    if carriers:
+        batches = _put_together(batches, settings)
+    parts = pa.Table.from_batches([*(() if known is None else known.to_batches()), *batches], PARTS)
     if interrupted:
-        raise DecodeStoppedError(events)
-    if forks:
-        pa.default_memory_pool().release_unused()  # what came of the processes is held smaller
-    return events
+        raise DecodeStoppedError(parts)
+    return parts
 
 
-def without(events: pa.Table, captures: Collection[int]) -> pa.Table:
-    """Events of schema ``HELD`` less those of some captures."""
-    batches = []
-    for batch in events.to_batches():
-        numbers = batch.column("capture")
-        others = [number not in captures for number in numbers.dictionary.to_pylist()]
-        kept = np.array(others, np.bool_)[numbers.indices.to_numpy()]
-        batches.append(filtered(batch, bool_column(kept)))
-    return pa.Table.from_batches(batches, HELD)
+def without(parts: pa.Table, captures: Collection[int]) -> pa.Table:
+    """Parts less the events of some captures."""
+
+    def left() -> Iterator[pa.RecordBatch]:
+        for batch in events_of(parts):
+            others = ~np.isin(batch.column("capture").to_numpy(), list(captures))
+            yield filtered(batch, bool_column(others))
+
+    return parts_of(left())
+
+
+def parts_of(events: Iterable[pa.RecordBatch]) -> pa.Table:
+    """Events in any order as parts."""
+    return pa.Table.from_batches(in_parts(events, "conversation"), PARTS)
+
+
+def events_of(parts: pa.Table) -> Iterator[pa.RecordBatch]:
+    """All events of parts, each once."""
+    for batch in parts.to_batches():
+        yield from events_in([filtered(batch, bool_column(_groups(batch) < MEMBERS))])
+
+
+def telling(parts: pa.Table) -> pa.Table:
+    """The events that tell what became of pieces, and where captures were taken."""
+    loose = [filtered(b, bool_column(_groups(b) >= NO_GROUP)) for b in parts.to_batches()]
+    return ordered(pa.Table.from_batches(events_in(loose), EVENTS), "conversation")
 
 
 def replay(
-    events: pa.Table, settings: ReplaySettings, cores: int = 1, *, counted: bool = False
+    parts: pa.Table, settings: ReplaySettings, cores: int = 1, *, counted: bool = False
 ) -> HeldResults:
-    """Stage three over events in any order, of schema ``EVENTS`` or ``HELD``.
-
-    Rows are gathered in their order as they are replayed: there is no second copy of all of them.
+    """Stage three over events in any order.
 
     Args:
-        cores: of this machine; many rows are shared among as many processes, by conversation.
-        counted: each part tells what it took (``metrics``).
+        cores: of this machine; many events are shared among as many processes, by conversation.
+        counted: each share tells what it took (``metrics``).
     """
-    rows = _Ordered(events, "conversation")
-    if not forked.can_fork(cores) or len(events) < forked.FORK_FROM_ROWS:
-        return HeldResults(replay_stage(settings, counted, rows.batches(0, len(events))))
+    rows = _OrderedParts(parts)
+
+    def work(start: int, stop: int) -> Iterator[pa.RecordBatch]:
+        return of_parts(partial(replay_stage, settings, counted), rows.batches(start, stop))
+
+    if not forked.can_fork(cores) or parts.nbytes < forked.FORK_FROM_PACKED:
+        return HeldResults(work(0, len(parts)))
     load_engines()  # before the fork: once for all processes
-    parts = rows.parts(len(events) // (PARTS_A_CORE * cores))
-    by_size = sorted(range(len(parts)), key=lambda number: parts[number][0] - parts[number][1])
-
-    def work(number: int) -> Iterator[pa.RecordBatch]:
-        return replay_stage(settings, counted, rows.batches(*parts[by_size[number]]))
-
-    with closing(forked.share(work, len(parts), RESULTS, cores)) as shared:
+    shares = rows.shares(SHARES_A_CORE * cores)
+    with closing(forked.share(lambda n: work(*shares[n]), len(shares), RESULTS, cores)) as shared:
         return HeldResults(batch for _, batches in shared for batch in batches)
 
 
-def ordered(rows: pa.Table, unit: str) -> pa.Table:
-    return taken(rows, places_in_order(rows, unit))
+def _groups(parts: pa.RecordBatch) -> Ints:
+    found: Ints = parts.column("group").to_numpy()
+    return found
 
 
-def _encoded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches of EVENTS as they are held; they share no memory with those."""
+def _put_together(batches: list[pa.RecordBatch], settings: DecodeSettings) -> list[pa.RecordBatch]:
+    """Stage two: what has a carrier has no conversation yet."""
+    loose: list[pa.RecordBatch] = []
+    others: list[pa.RecordBatch] = []
     for batch in batches:
-        for begin in range(0, len(batch), HELD_ROWS):
-            yield _held_batch(batch.slice(begin, HELD_ROWS))
+        groups = _groups(batch)
+        loose.append(filtered(batch, bool_column(groups == NO_GROUP)))
+        others.append(filtered(batch, bool_column(groups != NO_GROUP)))
+    by_carrier = pa.Table.from_batches(in_parts(events_in(loose), "carrier"), PARTS)
+    if by_carrier["unit"].null_count == len(by_carrier):
+        return batches
+    rows = _OrderedParts(by_carrier).batches(0, len(by_carrier))
+    made = reassemble(in_order(rows, "carrier"), settings)
+    return [*others, *in_parts(made, "conversation")]
 
 
-def _held_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    places = int_column(np.arange(len(batch)))
-    columns = []
-    for name, kind in zip(HELD.names, HELD.types, strict=True):
-        column = batch.column(name)
-        if pa.types.is_dictionary(kind):
-            coded = encoded(column)
-            codes = filled(coded.indices, -1).to_numpy()
-            indices = int_column(codes.astype(np.int16), codes < 0, pa.int16())
-            columns.append(pa.DictionaryArray.from_arrays(indices, coded.dictionary, safe=False))
-        else:
-            columns.append(taken(column, places))
-    return pa.RecordBatch.from_arrays(columns, schema=HELD)
+class _OrderedParts:
+    """Parts in the order of a stage that takes their units whole, gathered where they are asked
+    for; those of members, which stand there twice, are left out."""
 
-
-def _as_events(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch of schema ``HELD`` or ``EVENTS`` as one of ``EVENTS``."""
-    columns = [
-        taken(column.dictionary, column.indices) if pa.types.is_dictionary(column.type) else column
-        for column in batch.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=EVENTS)
-
-
-class _Ordered:
-    """Events in the order of the replay stage, gathered where they are asked for."""
-
-    def __init__(self, events: pa.Table, unit: str) -> None:
-        self._batches = events.to_batches()
+    def __init__(self, parts: pa.Table) -> None:
+        self._batches = parts.to_batches()
         self._starts = np.cumsum([0, *map(len, self._batches)])
-        self._places = places_in_order(events, unit).to_numpy().astype(np.int64)
-        self._units = events[unit]
+        names = ("group", *FIRST)
+        places = sorted_places(sort_keys(parts, names), names).to_numpy().astype(np.int64)
+        groups = parts["group"].to_numpy()[places]
+        self._places = places[groups < MEMBERS]
+        self._groups = groups[groups < MEMBERS]
 
-    def parts(self, size: int) -> list[tuple[int, int]]:
-        """Begin and end of parts of whole conversations, of about ``size`` rows or one
-        conversation."""
-        if pa.types.is_dictionary(self._units.type):
-            codes = ranks(self._units).to_numpy()
-        else:
-            coded = encoded(self._units)  # one dictionary for all chunks
-            codes = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
-        codes = codes[self._places]
+    def shares(self, number: int) -> list[tuple[int, int]]:
+        """Begin and end of about so many shares of whole groups, the largest first."""
+        size = len(self._places) // number
         borders = [0]
-        for start in (np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist():
+        for start in (np.flatnonzero(np.diff(self._groups)) + 1).tolist():
             if start - borders[-1] >= size:
                 borders.append(start)
-        return list(pairwise([*borders, len(codes)]))
+        found = pairwise([*borders, len(self._places)])
+        return sorted(found, key=lambda share: share[0] - share[1])
 
     def batches(self, start: int, stop: int) -> Iterator[pa.RecordBatch]:
-        """The rows of a part."""
-        for begin in range(start, stop, BATCH_ROWS):
-            places = self._places[begin : min(begin + BATCH_ROWS, stop)]
-            yield gathered(places, self._starts, self._batches.__getitem__, _as_events)
+        """The parts of a share."""
+        stop = min(stop, len(self._places))
+        for begin in range(start, stop, PARTS_AT_ONCE):
+            places = self._places[begin : min(begin + PARTS_AT_ONCE, stop)]
+            yield gathered(places, self._starts, self._batches.__getitem__)
 
 
 def _decode_here(
@@ -228,25 +201,24 @@ def _decode_here(
     progress: Progress,
     stdin: BinaryIO | None,
     batches: list[pa.RecordBatch],
-) -> None:
-    """Decode in this process; ``batches`` has what was decoded, however this ends."""
-    fresh: list[pa.RecordBatch] = []
-    rows = 0
-    try:
+) -> bool:
+    """Decode in this process; ``batches`` has what was decoded, however this ends. Whether Ctrl-C
+    ended it."""
+    interrupted = False
+
+    def decoded() -> Iterator[pa.RecordBatch]:
+        nonlocal interrupted
         done = 0
-        for piece in pieces:
-            for batch in decode_pieces([piece], settings, stdin):
-                fresh.append(batch)
-                rows += len(batch)
-                if rows >= HELD_FROM_ROWS or len(fresh) >= SMALL_BATCHES:
-                    made = list(_encoded(large_batches(fresh)))
-                    batches += made
-                    fresh.clear()
-                    rows = 0
-            done += _bytes_of(piece)
-            progress.done(done)
-    finally:
-        batches.extend(_encoded(large_batches(fresh)))
+        try:
+            for piece in pieces:
+                yield from decode_pieces([piece], settings, stdin)
+                done += _bytes_of(piece)
+                progress.done(done)
+        except KeyboardInterrupt:
+            interrupted = True
+
+    batches.extend(in_parts(decoded(), "conversation"))
+    return interrupted
 
 
 def _bytes_of(piece: Piece) -> int:
@@ -265,11 +237,11 @@ def _decode_forked(
     gave, however this ends."""
 
     def work(number: int) -> Iterator[pa.RecordBatch]:
-        return large_batches(decode_pieces(tasks[number], settings))
+        return in_parts(decode_pieces(tasks[number], settings), "conversation")
 
     decoded: dict[int, list[pa.RecordBatch]] = {}
     try:
-        with closing(forked.share(work, len(tasks), EVENTS, cores, _encoded)) as shared:
+        with closing(forked.share(work, len(tasks), PARTS, cores)) as shared:
             for number, rows in shared:
                 decoded[number] = rows
                 progress.done(sum(_bytes_of(piece) for done in decoded for piece in tasks[done]))

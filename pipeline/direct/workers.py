@@ -32,13 +32,12 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 Work = Callable[[int], Iterable[pa.RecordBatch]]
-Hold = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 
 #: What one process decodes in a quarter of a second: a second one costs a tenth of that.
 FORK_FROM_BYTES: Final = 150_000_000
 
-#: Rows that one process replays in about a third of a second.
-FORK_FROM_ROWS: Final = 10_000
+#: Bytes of parts of 10,000 events: one process replays them in about a third of a second.
+FORK_FROM_PACKED: Final = 700_000
 
 #: In place of the number of a job: there is none left; and in place of a batch: the job is done.
 _END: Final = -1
@@ -71,20 +70,13 @@ def worth_it(pieces: Sequence[Piece], settings: DecodeSettings, cores: int) -> b
     )
 
 
-def _as_it_is(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-    return batches
-
-
 def share(
-    work: Work, jobs: int, schema: pa.Schema, processes: int, hold: Hold = _as_it_is
+    work: Work, jobs: int, schema: pa.Schema, processes: int
 ) -> Generator[tuple[int, list[pa.RecordBatch]]]:
     """The batches of each job 0 to ``jobs`` with its number, in the order in which they are done.
 
     Jobs begin in the order of their numbers. What a process leaves undone is done in this one.
     Close it where it may not come to its end: that ends the processes.
-
-    Args:
-        hold: what a batch is held as until its job is done.
     """
     from multiprocessing.connection import wait  # most audits have no use for it
 
@@ -108,14 +100,14 @@ def share(
                 number = in_hand[line][0]
                 if message != _DONE:
                     batch = pa.ipc.read_record_batch(pa.py_buffer(message), schema)
-                    made.setdefault(number, []).extend(hold([batch]))
+                    made.setdefault(number, []).append(batch)
                     continue
                 in_hand[line].popleft()
                 undone.remove(number)
                 _order(line, following, in_hand[line])
                 yield number, made.pop(number, [])
     for number in sorted(undone):
-        yield number, list(hold(work(number)))
+        yield number, list(work(number))
 
 
 def _order(line: "Connection", following: Iterator[int], in_hand: deque[int]) -> None:

@@ -111,7 +111,7 @@ def results(
     Of many captures results are shared out anew: an executor holds what a task hands over whole,
     and one conversation may be in all captures.
     """
-    replayed = partial(_of_parts, partial(replay_stage, settings, counted))
+    replayed = partial(of_parts, partial(replay_stage, settings, counted))
     told = _by_unit(parts, lanes).mapInArrow(replayed, ddl(RESULTS))
     several = len(settings.captures) // CAPTURES_AT_ONCE
     return told.repartition(several, "capture") if several > 1 else told
@@ -128,6 +128,11 @@ def picked(parts: "DataFrame", kinds: Sequence[int], columns: Sequence[str]) -> 
 def events_of(parts: "DataFrame", where: str) -> pa.Table:
     """Events of some parts, here."""
     return pa.Table.from_batches(events_in(collected(parts.filter(where))), EVENTS)
+
+
+def columns_of(names: Sequence[str]) -> pa.Schema:
+    """The schema of some columns of events."""
+    return pa.schema([EVENTS.field(name) for name in names])
 
 
 def _by_unit(parts: "DataFrame", lanes: int) -> "DataFrame":
@@ -147,7 +152,7 @@ def _reassembled(
     return reassemble(in_order(parts, "carrier"), settings)
 
 
-def _of_parts(stage: Stage, parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def of_parts(stage: Stage, parts: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """What a stage tells of conversations that come as parts."""
     return stage(large_batches(in_order(parts, "conversation")))
 

@@ -1,9 +1,10 @@
-"""Events on their way through Spark: in parts, each of them rows in their order as Arrow's bytes.
+"""Events between the stages: in parts, each of them rows in their order as Arrow's bytes.
 
-Spark keeps, shuffles, sorts and spills a part as one row of its own, by the first of its events; a
-row of Spark's for each event would take twenty times the time. What is behind the shuffle is put in
-order again where parts overlap: those of pieces that hold the same small conversations, and of runs
-that go on. A conversation of any size is held some parts at a time.
+The direct engine holds and sorts them; Spark keeps, shuffles, sorts and spills each as one row of
+its own, by its first event: a row of Spark's for each event would take twenty times as long.
+What is behind the shuffle is put in order again where parts overlap: those of pieces that hold the
+same small conversations, and of runs that go on. A conversation of any size is held some parts at a
+time.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

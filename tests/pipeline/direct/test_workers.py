@@ -28,6 +28,7 @@ from seqaudit.pipeline.planning import Planning
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.report.judged import places_of_rules
 from seqaudit.pipeline.shared import job
+from seqaudit.pipeline.shared.ordered import ordered
 from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.progress import Silent
 from seqaudit.replay.contract.results import (
@@ -56,12 +57,16 @@ def tasks() -> list[list[Piece]]:
 @pytest.fixture(autouse=True)
 def from_the_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forked, "FORK_FROM_BYTES", 1)
-    monkeypatch.setattr(forked, "FORK_FROM_ROWS", 1)
+    monkeypatch.setattr(forked, "FORK_FROM_PACKED", 1)
 
 
 def decoded(cores: int, progress: Any = None) -> pa.Table:
-    rows = direct.decode(tasks(), SETTINGS, True, progress or Silent(), None, cores)
-    return rows.cast(EVENTS)
+    return events(direct.decode(tasks(), SETTINGS, True, progress or Silent(), None, cores))
+
+
+def events(parts: pa.Table) -> pa.Table:
+    """The events of parts in their order."""
+    return ordered(pa.Table.from_batches(direct.events_of(parts), EVENTS), "conversation")
 
 
 #: Of whatever their rows say.
@@ -70,7 +75,7 @@ KINDS: tuple[ResultKind[Any], ...] = (ACCOUNT, FINDING, GAP, STREAM)
 
 def replayed(cores: int) -> dict[str, Any]:
     settings = ReplaySettings((CaptureSettings(Vantage("unknown", None, "default", ""), {}),))
-    held = direct.replay(decoded(1), settings, cores)
+    held = direct.replay(direct.decode(tasks(), SETTINGS, True, Silent()), settings, cores)
     found: dict[str, Any] = {kind: list(held.of(kind)) for kind in KINDS}
     assert found[ACCOUNT] and found[STREAM]
     # more than once a process tells what it judged and by which parameters; the report once
@@ -175,8 +180,8 @@ def test_ctrl_c_leaves_the_tasks_up_to_the_first_that_is_not_done() -> None:
 
     with pytest.raises(direct.DecodeStoppedError) as stopped:
         decoded(2, Interrupts())
-    whole = direct.decode(tasks(), SETTINGS, True, Silent())
-    known = stopped.value.events
+    whole = decoded(1)
+    known = events(stopped.value.parts)
     assert set(known["frame"].to_pylist()) <= set(whole["frame"].to_pylist())
     splits = {frame >> 40 for frame in known["frame"].to_pylist()}
     assert splits in (set(), {0})  # the task that was done, if it is the first one

@@ -10,7 +10,7 @@ from seqaudit.pipeline.shared.ordered import gathered, sort_keys
 
 TEXTS = st.sampled_from(["a", "a|b", "b", "ä", "z\U0001f600", "\uffff"])
 NUMBERS = st.none() | st.integers(0, 4)
-#: Batches of a text, the same or none as codes, and a number or none.
+#: Batches of a text, the same or none, and a number or none.
 BATCHES = st.lists(
     st.lists(st.tuples(TEXTS, st.none() | TEXTS, NUMBERS), min_size=1, max_size=8),
     min_size=1,
@@ -21,10 +21,8 @@ Row = tuple[str, str | None, int | None]
 
 def batch(rows: list[Row]) -> pa.RecordBatch:
     words, codes, numbers = zip(*rows, strict=True)
-    columns = [pa.array(words), pa.array(codes, pa.string()).dictionary_encode()]
-    return pa.RecordBatch.from_arrays(
-        [*columns, pa.array(numbers, pa.int64())], names=["word", "code", "number"]
-    )
+    columns = [pa.array(words), pa.array(codes, pa.string()), pa.array(numbers, pa.int64())]
+    return pa.RecordBatch.from_arrays(columns, names=["word", "code", "number"])
 
 
 def text(word: str | None) -> tuple[bool, bytes]:

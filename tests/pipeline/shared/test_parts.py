@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.events import EVENTS, NO_CONVERSATION, Kind
-from seqaudit.pipeline.direct.engine import ordered
 from seqaudit.pipeline.shared import parts
-from seqaudit.pipeline.shared.ordered import ORDER
+from seqaudit.pipeline.shared.ordered import ORDER, ordered
 
 CONVERSATIONS = st.sampled_from([NO_CONVERSATION, "a|", "b|ä", "b|z\U0001f600", "c|\uffff"])
 Sent = tuple[str, str | None, int, int, str | None]
