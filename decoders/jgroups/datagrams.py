@@ -10,6 +10,7 @@ A run ends with the chunk, so nothing is open between two calls of ``decode``.
 from __future__ import annotations
 
 from collections import Counter
+from heapq import nsmallest
 from typing import Final, NotRequired, TypedDict
 
 import numpy as np
@@ -47,8 +48,9 @@ from seqaudit.decoders.network.packets import Datagrams
 
 #: Output rows of one round: 64 KiB of the smallest messages and then some.
 ROWS: Final = 32_768
+#: Clusters handed on: many more than are listed, as other pieces add to them.
+CLUSTERS_TOLD: Final = 2000
 #: Distinct names kept for the account and against repeated MEMBER rows.
-CLUSTERS_TOLD: Final = 64
 SEEN_LIMIT: Final = 100_000
 
 
@@ -149,6 +151,9 @@ class JGroupsDecoder:
             name = protocol_name(at)
             names[name] = names.get(name, 0) + int(counts[wire.C_OTHER + at])
         versions = counts[wire.C_VERSIONS : wire.C_VERSIONS + 65536]
+        by_datagrams = nsmallest(
+            CLUSTERS_TOLD, self._clusters.items(), key=lambda told: (-told[1], told[0])
+        )
         return {
             "messages_by": messages,
             "undecoded": dict(sorted((self._noted() + self._unread).items())),
@@ -161,8 +166,8 @@ class JGroupsDecoder:
                 )
                 if counts[at]
             },
-            "clusters": dict(self._clusters.most_common(CLUSTERS_TOLD)),
-            "clusters_more": self._more_clusters,
+            "clusters": dict(by_datagrams),
+            "clusters_more": self._more_clusters + len(self._clusters) - len(by_datagrams),
             "versions": {
                 version_text(version): int(versions[version])
                 for version in np.flatnonzero(versions).tolist()
@@ -216,7 +221,7 @@ class JGroupsDecoder:
             if name in self._clusters or len(self._clusters) < SEEN_LIMIT:
                 self._clusters[name] += frames
             else:
-                self._more_clusters += frames
+                self._more_clusters += 1
 
     def _read_objects(self, datagrams: Datagrams, names: NumberTexts, table: Int64s) -> Rare:
         """Read the objects that the kernel located, and settle what such a row is."""

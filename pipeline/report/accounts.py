@@ -56,8 +56,9 @@ KindOfFrames = Literal["cut_frames", "damaged_frames", "undecoded_frames"]
 #: Transport, address, port and system.
 Endpoint = tuple[str, str, int, str]
 
-#: Endpoints and skipped stretches listed per capture; the rest is counted.
+#: Endpoints, clusters and skipped stretches listed per capture; the rest is counted.
 ENDPOINTS: Final = 200
+CLUSTERS: Final = 64
 SKIPPED: Final = 100
 
 #: One frame of so many may be a fragment before they weigh anything.
@@ -174,6 +175,7 @@ def merge(accounts: Iterable[PieceAccount], files: Sequence[File]) -> MergedAcco
         return dict(sorted(_added(account.get(key) for account in ordered).items()))
 
     endpoints = _endpoints(ordered)
+    clusters = sorted(counts("clusters").items(), key=lambda told: (-told[1], told[0]))
     skipped = _skipped(ordered, files)
     beyond = [account.get("skipped_more", (0, 0)) for account in ordered]
     stretches = [(stop - first, 1) for a in ordered for first, stop, _ in a.get("skipped", ())]
@@ -205,8 +207,8 @@ def merge(accounts: Iterable[PieceAccount], files: Sequence[File]) -> MergedAcco
         "links": counts("links"),
         "endpoints": [[*key, *numbers] for key, numbers in endpoints[:ENDPOINTS]],
         "endpoints_more": total("endpoints_more") + len(endpoints[ENDPOINTS:]),
-        "clusters": counts("clusters"),
-        "clusters_more": total("clusters_more"),
+        "clusters": dict(sorted(clusters[:CLUSTERS])),
+        "clusters_more": total("clusters_more") + len(clusters[CLUSTERS:]),
         "comments": total("comments"),
         "comment_texts": [text for a in ordered for text in a.get("comment_texts", ())][:COMMENTS],
         "datagrams": counts("datagrams"),

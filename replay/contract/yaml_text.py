@@ -25,14 +25,26 @@ def yaml_values(text: str) -> object:
 
     Raises:
         NotYamlError: also for what PyYAML fails at with errors of Python's own: dates of a 13th
-            month, numbers of thousands of digits, lists in lists a thousand deep.
+            month, truths that are none, numbers of thousands of digits, lists in lists a thousand
+            deep.
     """
     import yaml
 
+    class Loader(yaml.SafeLoader):
+        """Reads no number that nobody can print."""
+
+        def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+            number: int = super().construct_yaml_int(node)
+            str(number)
+            return number
+
+    Loader.add_constructor("tag:yaml.org,2002:int", Loader.construct_yaml_int)
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader)  # a SafeLoader
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         raise NotYamlError(mark.line + 1 if mark else None) from problem
-    except (ValueError, RecursionError, AttributeError, TypeError, OverflowError) as problem:
+    except (
+        ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+    ) as problem:  # fmt: skip
         raise NotYamlError(None) from problem

@@ -257,7 +257,8 @@ class _PgmFindings(Reporter[_PgmSubject]):
     def _asked_elsewhere(self) -> Iterator[Finding]:
         """PG010: whoever asks lacks what it asks for, wherever its NAK passes."""
         for address, requester in sorted(self.engine.requesters.items()):
-            if not self.engine.receiving or address != self.engine.vantage.address:
+            here = self.engine.receiving and address == self.engine.vantage.address
+            if requester.lacked.count and not here:  # what was cut off does not say for which
                 yield self._noted(
                     "PG010", requester.lacked, SHOWN,
                     "{asker_member} lacked {count:packet} of {sender_member} and asked for "

@@ -5,7 +5,7 @@ block stay as they are, those behind the first packet move to the end.
 """
 
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -35,7 +35,12 @@ class Record:
     options: bytes = b""
 
     def moved(self, by_ns: int) -> "Record":
-        return replace(self, at_ns=self.at_ns + by_ns)
+        return Record(self.at_ns + by_ns, self.data, self.size, self.interface, self.options)
+
+    def holding(self, data: bytes) -> "Record":
+        """Other bytes; what was cut off stays cut off."""
+        size = max(0, self.size + len(data) - len(self.data))
+        return Record(self.at_ns, data, size, self.interface, self.options)
 
 
 class Layout(Protocol):

@@ -9,8 +9,8 @@ import json
 import os
 import signal
 import traceback
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -37,7 +37,10 @@ ONE_CORE: Final = SparkAddress(master="local[1]")
 
 SHAPES: Final = (TABLE, *FORMATS)
 
-#: Of what is audited for little: a receive window of PGM in which a number torn to an extreme
+#: How a report has to be the same: with interpreted kernels, with captures in two pieces.
+OTHERWISE: Final = ("modes", "cuts")
+
+#: Of crowds: a receive window of PGM in which a number torn to an extreme
 #: leaves few gaps, not 4,096 rows.
 _FOR_LITTLE: Final = {"pgm.rxw_sqns": (16, "tests.hostile")}
 
@@ -83,18 +86,18 @@ def _limited() -> Iterator[None]:
 
 def failure(
     mutants: Sequence[Mutant], folder: Path, *, feeds: tuple[Feed, ...] = (), shape: str = "html",
-    thorough: bool = True,
+    otherwise: Collection[str] = OTHERWISE,
 ) -> Failure | None:  # fmt: skip
     """What is wrong with an audit of these captures; null if nothing is.
 
     Args:
-        thorough: other kernels and pieces are tried too, which costs as much again.
+        otherwise: how they are audited a second time, which has to give the same report.
     """
     paths = _written(mutants, folder)
     given = _given(mutants, paths)
     options = Options(
         engine="direct", place=ONE_CORE, compile_it=True, feeds=feeds,
-        parameters={} if thorough else _FOR_LITTLE,
+        parameters=_FOR_LITTLE if any(one.crowded for one in mutants) else {},
     )  # fmt: skip
     try:
         with _limited():
@@ -108,15 +111,17 @@ def failure(
                 alone = _report(_given(mutants, _sound(mutants, folder)), options)
                 if missing := _missing(alone, report):
                     return Failure("isolation", *missing)
-            if thorough:  # both at once; which of them it is, is asked where it fails
-                interpreted = replace(options, compile_it=False)
-                cut = replace(options, cuts=_cuts(mutants, paths))
-                both = replace(interpreted, cuts=cut.cuts)
-                if differs := _differences(report, _report(given, both)):
-                    for kind, other in (("modes", interpreted), ("cuts", cut)):
+            if otherwise:  # all at once; which of them it is, is asked where it fails
+                modes, cuts = {"compile_it": False}, {"cuts": _cuts(mutants, paths)}
+                changes = {"modes": modes, "cuts": cuts, " and ".join(OTHERWISE): modes | cuts}
+                together = " and ".join(otherwise)
+                other = replace(options, **changes[together])
+                if differs := _differences(report, _report(given, other)):
+                    for kind in otherwise if len(otherwise) > 1 else ():
+                        other = replace(options, **changes[kind])
                         if alike := _differences(report, _report(given, other)):
                             return Failure(kind, *alike)
-                    return Failure("modes and cuts", *differs)
+                    return Failure(together, *differs)
     except _HangError:
         return Failure("hang", f"longer than {HANGS_SECONDS} s", traceback.format_exc())
     except Exception as problem:
@@ -155,17 +160,16 @@ def _missing(alone: dict[str, Any], among: dict[str, Any]) -> _Difference | None
     """What is said of conversations that are sound must be said where others are spoiled; but for
     their damage nobody may know any more where a message was lost."""
     for section in _OF_ONE:
-        rows = [_of_file(row, among) for row in among[section]]
-        told = set(map(to_json, rows))
+        told = defaultdict(list)
+        for one in among[section] if alone[section] else ():
+            told[_named(_of_file(one, among))].append(_of_file(one, among))
         for given in alone[section]:
             row = _of_file(given, alone)
-            if to_json(row) in told:
-                continue
-            others = [one for one in rows if _named(one) == _named(row)]
+            others = told[_named(row)]
             where = f"report.{section}[]"
             if not others:
                 return where, str(row)
-            if not any(to_json(_in_doubt(row, one)) == to_json(one) for one in others):
+            if not any(_in_doubt(row, one) == one for one in others):
                 return _first_difference(_in_doubt(row, others[0]), others[0], where)
     return None
 
@@ -185,7 +189,8 @@ def _in_doubt(row: Any, other: Any) -> Any:
 
 
 def _named(row: Any) -> tuple[Any, ...]:
-    return tuple(row.get(key) for key in ("capture", "id", "stream", "first_frame", "seqnos"))
+    named = (row.get(key) for key in ("capture", "id", "stream", "first_frame"))
+    return *named, to_json(row.get("seqnos"))
 
 
 def _report(given: Sequence[CaptureInput], options: Options) -> Any:

@@ -33,6 +33,9 @@ from tests.hostile.subjects import Subject, subjects, window
 
 #: Conversations of a capture.
 CROWD: Final = 1_000
+#: Of so many crowds one is of all systems, the others of one each: what makes a run guess again
+#: makes it decode the whole capture again.
+_MIXED: Final = 4
 #: How many of them have addresses of their own: all, or some are told in the same conversations.
 _PLACES: Final = (1, 8, CROWD)
 #: The number that the sound one is renamed by: none of another is a step from it.
@@ -64,7 +67,9 @@ def crowd(name: str, *, size: int = CROWD) -> Mutant:
     rng = random.Random(name)
     sound, apart = _sound(rng) if rng.random() < 0.5 else (None, None)
     places = rng.choice(_PLACES)
-    parts = [_spoiled(rng, number % places, apart) for number in range(size)]
+    systems = sorted(subjects())
+    some = systems if rng.randrange(_MIXED) == 0 else [rng.choice(systems)]
+    parts = [_spoiled(rng, some, number % places, apart) for number in range(size)]
     parts = [*([sound] if sound else ()), *parts]
     timed = heapq.merge(*map(_timed, parts), key=itemgetter(0))
     records = [record for _, record in timed]
@@ -95,11 +100,19 @@ def _sound(rng: random.Random) -> tuple[_Part, Subject]:
     return _Part(tuple(_renamed(records, subject, _SOUND))), subject
 
 
-def _spoiled(rng: random.Random, place: int, apart: Subject | None) -> _Part:
-    """``apart``: what is sound in this capture: none of its run is spoiled, and the capture as a
-    whole is not made doubtful."""
+def _spoiled(
+    rng: random.Random, systems: Sequence[str], place: int, apart: Subject | None
+) -> _Part:
+    """A conversation of one of some systems.
+
+    Args:
+        apart: what is sound in this capture: none of its run is spoiled, and the capture as a whole
+            is not made doubtful.
+    """
     by_system = subjects()
-    subject, other = (rng.choice(by_system[rng.choice(sorted(by_system))]) for _ in range(2))
+    subject, other = (
+        rng.choice(by_system[rng.choice(some)]) for some in (systems, sorted(by_system))
+    )
     if apart and apart.run in (subject.run, other.run):
         return _Part(())
     capture, theirs = subject.load(), other.load()
@@ -150,8 +163,7 @@ def _ethernet(capture: Capture, records: Sequence[Record]) -> list[Record]:
             data = bytes(12) + kind.to_bytes(2, "big") + data
         elif link != ETHERNET:
             continue
-        cut = max(0, one.size - len(one.data))
-        found.append(replace(one, data=data, size=len(data) + cut, interface=0))
+        found.append(Record(one.at_ns, data, len(data) + max(0, one.size - len(one.data))))
     return found
 
 
@@ -174,7 +186,7 @@ def _renamed(records: Sequence[Record], subject: Subject, number: int) -> list[R
             data = without_checksum(data, shape(ETHERNET, data))
         found.append(data)
     whole = fragments_sealed([one.data for one in records], found)
-    return [replace(one, data=data) for one, data in zip(records, whole, strict=True)]
+    return [one.holding(data) for one, data in zip(records, whole, strict=True)]
 
 
 def _with_number(was: bytes, number: int) -> bytes:
@@ -207,7 +219,7 @@ def _file(records: Sequence[Record]) -> bytes:
     """What a pcap can tell of them."""
     latest_ns = (1 << 32) * SECOND_NS - 1
     told = [
-        replace(one, size=min(one.size, (1 << 32) - 1), at_ns=min(max(one.at_ns, 0), latest_ns))
+        Record(min(max(one.at_ns, 0), latest_ns), one.data, min(one.size, (1 << 32) - 1))
         for one in records
     ]
     return NOTHING.of(told).written()

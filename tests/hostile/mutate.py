@@ -90,12 +90,6 @@ def _picked(rng: random.Random, records: list[Record]) -> int:
     return rng.randrange(len(records))
 
 
-def _swap_data(record: Record, data: bytes) -> Record:
-    """Other bytes; what was cut off stays cut off."""
-    cut = max(0, record.size - len(record.data))
-    return replace(record, data=data, size=len(data) + cut)
-
-
 def _inner_field(rng: random.Random, records: list[Record], setting: Setting) -> None:
     _field_of_payload(rng, records, setting, known=True)
 
@@ -125,7 +119,7 @@ def _field_of_payload(
     data = found.written(record.data, value)
     if setting.system == "raims" and rng.random() < 0.7:
         data = without_checksum(data, seen)
-    records[at] = _swap_data(record, data)
+    records[at] = record.holding(data)
 
 
 def _header_field(rng: random.Random, records: list[Record], setting: Setting) -> None:
@@ -136,7 +130,7 @@ def _header_field(rng: random.Random, records: list[Record], setting: Setting) -
         return
     found = rng.choice(seen.fields)
     value = extreme(rng, found.read(record.data), found.size, len(record.data) - found.at)
-    records[at] = _swap_data(record, found.written(record.data, value))
+    records[at] = record.holding(found.written(record.data, value))
 
 
 def _flip(rng: random.Random, records: list[Record], setting: Setting) -> None:
@@ -149,7 +143,7 @@ def _flip(rng: random.Random, records: list[Record], setting: Setting) -> None:
                 data[place] ^= 1 << rng.randrange(8)
         if number == at and data:
             data[rng.randrange(len(data))] = rng.randrange(256)
-        records[number] = _swap_data(record, bytes(data))
+        records[number] = record.holding(bytes(data))
 
 
 def _truncate(rng: random.Random, records: list[Record], setting: Setting) -> None:
@@ -160,7 +154,7 @@ def _truncate(rng: random.Random, records: list[Record], setting: Setting) -> No
     size = payload_end(record.data, seen) - seen.payload
     if size > 0:
         kept = record.data[seen.payload : seen.payload + rng.randrange(size)]
-        records[at] = _swap_data(record, with_payload(record.data, seen, kept))
+        records[at] = record.holding(with_payload(record.data, seen, kept))
 
 
 def _insert(rng: random.Random, records: list[Record], setting: Setting) -> None:
@@ -178,7 +172,7 @@ def _insert(rng: random.Random, records: list[Record], setting: Setting) -> None
     )  # fmt: skip
     over = rng.choice((0, 1, len(what)))
     spoiled = (payload[:place] + what + payload[place + over :])[:9000]
-    records[at] = _swap_data(record, with_payload(record.data, seen, spoiled))
+    records[at] = record.holding(with_payload(record.data, seen, spoiled))
 
 
 def _splice(rng: random.Random, records: list[Record], setting: Setting) -> None:
@@ -191,7 +185,7 @@ def _splice(rng: random.Random, records: list[Record], setting: Setting) -> None
     theirs = other.data[42:]
     cut, place = (rng.randrange(len(part) + 1) for part in (payload, theirs))
     spoiled = payload[:cut] + theirs[place:]
-    records[at] = _swap_data(record, with_payload(record.data, seen, spoiled))
+    records[at] = record.holding(with_payload(record.data, seen, spoiled))
 
 
 def _snap(rng: random.Random, records: list[Record], setting: Setting) -> None:
@@ -252,7 +246,7 @@ def _tunnel(rng: random.Random, records: list[Record], setting: Setting) -> None
     if fits and setting.link(record) == 1 and record.data[12:14] == b"\x08\x00":
         depth = rng.choice((1, 2, 20))
         data = record.data[:14] + in_udp_tunnel(record.data[14:], depth)
-        records[at] = _swap_data(record, data)
+        records[at] = record.holding(data)
 
 
 #: Ways to spoil records, the deeper ones more often.
@@ -311,7 +305,7 @@ def spoiled(rng: random.Random, records: list[Record], setting: Setting) -> tupl
     if rng.random() < _SEALED:
         for at, record in enumerate(records):
             if id(record) not in was:
-                records[at] = replace(record, data=sealed(setting.link(record), record.data))
+                records[at] = record.holding(sealed(setting.link(record), record.data))
     return tuple(ways)
 
 

@@ -8,6 +8,7 @@ import struct
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, Literal
 
 ETHERNET: Final = 1
@@ -19,13 +20,19 @@ UDP, TCP, PGM = 17, 6, 113
 _SUMS: Final = {UDP: 6, TCP: 16, PGM: 6}
 
 
+#: Fields of headers: name, place and size.
 _IPV4: Final = (
-    ("ip version", 0, 1), ("ip id", 4, 2), ("ip fragment", 6, 2), ("ip protocol", 9, 1),
-    ("ip source", 12, 4), ("ip destination", 16, 4),
+    ("ip length", 2, 2), ("ip version", 0, 1), ("ip id", 4, 2), ("ip fragment", 6, 2),
+    ("ip protocol", 9, 1), ("ip source", 12, 4), ("ip destination", 16, 4),
 )  # fmt: skip
 _IPV6: Final = (
-    ("ip version", 0, 1), ("ip next header", 6, 1), ("ip source", 20, 4),
+    ("ip length", 4, 2), ("ip version", 0, 1), ("ip next header", 6, 1), ("ip source", 20, 4),
     ("ip destination", 36, 4),
+)  # fmt: skip
+_UDP: Final = (("udp source", 0, 2), ("udp destination", 2, 2), ("udp length", 4, 2))
+_TCP: Final = (
+    ("tcp source", 0, 2), ("tcp destination", 2, 2), ("tcp seq", 4, 4), ("tcp ack", 8, 4),
+    ("tcp header", 12, 1), ("tcp flags", 13, 1),
 )  # fmt: skip
 
 
@@ -85,24 +92,24 @@ def shape(link: int, data: bytes) -> Shape:
 def _of_ip(data: bytes, at: int, fields: list[Field], *, four: bool) -> Shape:
     size = (data[at] & 15) * 4 if four else 40
     protocol = data[at + (9 if four else 6)]
-    total = Field("ip length", at + (2 if four else 4), 2)
-    named = _IPV4 if four else _IPV6
-    fields += [total, *(Field(name, at + place, width) for name, place, width in named)]
+    total, *named = _fields_at(at, _IPV4 if four else _IPV6)
+    fields += [total, *named]
     inner = at + size
     beside = size if four else 0
     if protocol == UDP and len(data) >= inner + 8:
-        length = Field("udp length", inner + 4, 2)
-        fields += [Field("udp source", inner, 2), Field("udp destination", inner + 2, 2), length]
-        return Shape(tuple(fields), inner + 8, UDP, ((total, beside + 8), (length, 8)))
+        ports = _fields_at(inner, _UDP)
+        return Shape((*fields, *ports), inner + 8, UDP, ((total, beside + 8), (ports[-1], 8)))
     if protocol == TCP and len(data) >= inner + 20:
         header = (data[inner + 12] >> 4) * 4
-        fields += [
-            Field("tcp source", inner, 2), Field("tcp destination", inner + 2, 2),
-            Field("tcp seq", inner + 4, 4), Field("tcp ack", inner + 8, 4),
-            Field("tcp header", inner + 12, 1), Field("tcp flags", inner + 13, 1),
-        ]  # fmt: skip
+        fields += _fields_at(inner, _TCP)
         return Shape(tuple(fields), inner + header, TCP, ((total, beside + header),))
     return Shape(tuple(fields), inner, protocol, ((total, beside),))
+
+
+@lru_cache(maxsize=1000)
+def _fields_at(at: int, named: tuple[tuple[str, int, int], ...]) -> tuple[Field, ...]:
+    """Fields of a header that begins there."""
+    return tuple(Field(name, at + place, width) for name, place, width in named)
 
 
 def with_payload(data: bytes, seen: Shape, payload: bytes) -> bytes:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.hostile.check import SHAPES, Failure, failure
-from tests.hostile.crowd import crowd
+from tests.hostile.check import OTHERWISE, SHAPES, Failure, failure
+from tests.hostile.crowd import CROWD, crowd
 from tests.hostile.mutate import Mutant
 from tests.hostile.shrink import shrunk
 from tests.hostile.subjects import drawn, feed_choices
@@ -20,9 +20,12 @@ from tests.hostile.subjects import drawn, feed_choices
 TOGETHER: Final = 80
 #: Of crowds.
 CROWDS: Final = 2
-#: Other kernels, pieces and what is dear are tried with one batch of so many: as many as have no
-#: common divisor with the number of formats or of things told.
-_THOROUGH: Final = 11
+#: Crowds are cut in one batch of so many, and in one of so many audited with interpreted kernels,
+#: too, which cost eight times as much: crowds of a hundred, there. Neither number has a divisor in
+#: common with those of formats and of things told.
+_CUT: Final = 3
+_INTERPRETED: Final = 11
+_SMALL_CROWD: Final = 100
 #: Files are written to memory where there is such a folder.
 MEMORY: Final = Path("/dev/shm")
 
@@ -50,18 +53,21 @@ def batch(seed: int, number: int, *, together: int = TOGETHER) -> list[Mutant]:
 def crowds(seed: int, number: int, *, together: int = CROWDS) -> list[Mutant]:
     """The crowds of a batch of a seed."""
     first = number * together
-    return [crowd(f"{seed}/{one} crowd") for one in range(first, first + together)]
+    size = CROWD if number % _INTERPRETED else _SMALL_CROWD
+    return [crowd(f"{seed}/{one} crowd", size=size) for one in range(first, first + together)]
 
 
 def checked(mutants: Sequence[Mutant], number: int) -> Failure | None:
     """What is wrong with a batch; its number says what it is told, which format is written and,
-    of crowds, whether all is tried."""
+    of crowds, what else is tried."""
     choices = feed_choices()
-    crowded = any(one.crowded for one in mutants)
+    otherwise: tuple[str, ...] = OTHERWISE
+    if any(one.crowded for one in mutants) and number % _INTERPRETED:
+        otherwise = () if number % _CUT else ("cuts",)
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
         return failure(
             mutants, Path(name), feeds=choices[number % len(choices)],
-            shape=SHAPES[number % len(SHAPES)], thorough=not (crowded and number % _THOROUGH),
+            shape=SHAPES[number % len(SHAPES)], otherwise=otherwise,
         )  # fmt: skip
 
 

@@ -144,7 +144,8 @@ def _facts(capture: CaptureRow) -> list[tuple[str, str]]:
             counted += f", {counts['out_of_step']:,} refused as no number follows another"
         facts.append((f"datagrams of feed {feed}", counted))
     if capture["clusters"]:
-        facts.append(("clusters", ", ".join(capture["clusters"])))
+        more = [f"{capture['clusters_more']:,} more"] if capture["clusters_more"] else []
+        facts.append(("clusters", ", ".join([*capture["clusters"], *more])))
     if capture["versions"]:
         versions = [f"{v} in {n:,}" for v, n in capture["versions"].items()]
         facts.append(("frames by version", ", ".join(versions)))

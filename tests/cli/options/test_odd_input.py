@@ -21,6 +21,8 @@ NO_YAML: Final = {
     "no date": "a: !!timestamp x",
     "a thirteenth month": "a: 2026-13-01",
     "5,000 digits": "a: " + "9" * 5_000,
+    "no truth": "a: !!bool maybe",
+    "4,000 digits of sixteen": "a: 0x" + "f" * 4_000,
     "5,000 digits as a key": "9" * 5_000 + ": a",
     "lists in lists": "[" * 5_000 + "]" * 5_000,
     "maps in maps": "a: " + "{a: " * 3_000 + "1" + "}" * 3_000,

@@ -7,6 +7,7 @@ import pytest
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
+from seqaudit.decoders.jgroups import datagrams
 from seqaudit.decoders.network.packets import FrameOutcome
 from tests.decoders.jgroups.builders import (
     BATCH,
@@ -552,6 +553,18 @@ def test_clusters_on_one_port_are_conversations_of_their_own() -> None:
         ("mcast|a%7Cb%25", f"a%7Cb%25|{A}"),
     ]
     assert decoded.account["clusters"] == {"lab": 1, "bal": 1, "a|b%": 1}
+
+
+def test_clusters_that_are_not_handed_on_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datagrams, "CLUSTERS_TOLD", 2)
+    told = [("c", 1), ("b", 2), ("a", 1), ("d", 1)]
+    frames = [
+        i16(V5_6_0) + b"\2" + message(msg4(n), tp(cluster=name), source=who(A))
+        for name, count in told
+        for n in range(count)
+    ]
+    account = Decoded(frames).account
+    assert (account["clusters"], account["clusters_more"]) == ({"b": 2, "a": 1}, 2)
 
 
 @pytest.mark.rule("jgroups.md 2.3")

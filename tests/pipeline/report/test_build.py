@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.events import FRAME_BITS
 from seqaudit.decoders.network.account_rows import PieceAccount
-from seqaudit.pipeline.report.accounts import frames_of_splits, merge, merge_ends
+from seqaudit.pipeline.report.accounts import CLUSTERS, frames_of_splits, merge, merge_ends
 from seqaudit.pipeline.report.frames import FILTER_PARTS, FrameNumbers
 from seqaudit.pipeline.report.names import Names, SeenMember
 from seqaudit.pipeline.report.order import sort_rows
@@ -148,6 +148,16 @@ def test_of_unicasts_of_pieces_an_address_that_is_an_end_of_all_is_one_of_all_to
             {"frames": 0, "both": [], "outgoing": [], "ttl": {}},
         ]
     ) == {"frames": 3, "both": ["b"], "outgoing": ["a"], "ttl": {"a": [63, 65]}}
+
+
+def test_clusters_of_pieces_are_listed_by_what_was_heard_of_them_in_all() -> None:
+    """A piece hands on many more than are listed, so that it does not matter where it ends."""
+    parts = [{f"c{n:02}": 2 for n in range(40)}, {f"c{n:02}": n for n in range(30, 80)}]
+    merged = merge([account(n, clusters=one) for n, one in enumerate(parts)], [file("a", 0, 2)])
+    told = merged.figures["clusters"]
+    assert (len(told), merged.figures["clusters_more"]) == (CLUSTERS, 80 - CLUSTERS)
+    assert set(told) == {f"c{n:02}" for n in [*range(14), *range(30, 80)]}
+    assert told["c30"] == 32
 
 
 @given(st.lists(st.fixed_dictionaries({"at": st.integers(0, 3), "what": st.integers(0, 20)})))

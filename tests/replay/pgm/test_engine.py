@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.event import Event, Flag
 from seqaudit.replay.contract.results import FINDING, GAP
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.pgm import findings as pgm_findings
@@ -223,6 +223,14 @@ def test_whoever_asks_lacked_it_wherever_its_requests_pass(at: str | None) -> No
     assert told == [(other, 1, [[1, 1]]), (HERE, 2, [[2, 3]])]
     assert [len(row["evidence"]) for row in asked] == [1, 3]
     assert {row["certainty"] for row in asked} == {"proven"}
+
+
+def test_of_a_request_whose_numbers_were_cut_off_nothing_is_said_to_be_lacked() -> None:
+    engine = PgmEngine("pgm|0102.1", {}, Vantage())
+    engine.feed(packet("ODATA", 1))
+    engine.feed(replace(nak(2, 0.1), seqno=None, detail=None, flags=Flag.CUT))
+    engine.close()
+    assert "PG010" not in rules_of(pgm_findings.results(engine, 0, T0))
 
 
 def test_findings_of_a_receiver_of_pgm() -> None:
