@@ -11,6 +11,7 @@ from seqaudit.replay.contract.worth import BEGINNING, END, LIKELY, Claim
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
+from seqaudit.replay.zenoh.audience import hear_heartbeats
 from seqaudit.replay.zenoh.causes import Why
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.engine import ZenohEngine
@@ -117,13 +118,17 @@ class ZenohReporter(Reporter[ZenohSubject]):
                 if query.source is not None:
                     self._by_source.setdefault(query.source, []).append(query)
         found = self._by_source.get(subscriber.source, [])
-        return [query for query in found if self._is_for(query, subscriber)]
+        hears = bool(found) and subscriber in hear_heartbeats(self.machines(source))
+        return [query for query in found if self._is_for(query, subscriber, hears=hears)]
 
-    def _is_for(self, query: Query, subscriber: Subscriber) -> bool:
+    def _is_for(self, query: Query, subscriber: Subscriber, *, hears: bool) -> bool:
+        """``hears``: heartbeats may make it ask."""
         subject = query.key.partition("/@adv/")[0]
         if not subscriber.lived_at(query.asked.frame):
             return False
-        return subscriber.subject in (None, subject) or query.sort in (Sort.HEARTBEAT, Sort.LATE)
+        if query.sort is Sort.HEARTBEAT:
+            return hears
+        return subscriber.subject in (None, subject) or query.sort is Sort.LATE
 
     def all_queries(self) -> list[Query]:
         """Those of the wire, or those that the document's machine would have sent."""

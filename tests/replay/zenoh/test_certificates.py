@@ -69,6 +69,17 @@ def test_the_query_after_a_heartbeat_proves_all_that_it_names() -> None:
     assert said(found, "ZN001") == [("proven", [[1, 2]])]
 
 
+def test_a_query_after_a_heartbeat_proves_nothing_of_who_does_not_hear_heartbeats() -> None:
+    """Recorded: a second subscriber, whose history was open, had the sample by another query."""
+    session = WideSession().subscriber(z.declare(2, 2, 1, "/@adv/pub/**", own=False))
+    session.subscriber(z.declare(2, 3, 0, "**"), z.request(1, "**/@adv/**", "_anyke", 0))
+    session.put(0).lose().heartbeat(1).ask(2, "_sn=1..1", TOKEN)
+    session = settled(answered(session, 2, 1), 2)
+    session.subscriber(z.request(3, "**" + SUFFIX, "_sn=..", 0))
+    found = settled(answered(session, 3, 0, 1), 5).played()[1]
+    assert said(found, "ZN001") == [("likely", [[1, 1]]), ("proven", [[1, 1]])]
+
+
 def test_a_live_copy_may_have_come_where_frames_are_missing_before_the_reply() -> None:
     session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..").lose()
     found = answered(session, 1, 1, 2).put(3).played()[1]
