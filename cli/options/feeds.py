@@ -83,10 +83,11 @@ def recognisable() -> list[Feed]:
 
 
 def _settled(feed: Feed) -> Feed:
-    """A feed of which nobody says the place is wherever it is recognised."""
+    """A feed of which nobody says the place is wherever it is recognised; a type of Ethernet is the
+    place of its own."""
     if feed.own_places or feed.lines:
         return feed
-    if (feed.group or feed.framing) and not feed.recognise:
+    if (feed.group or feed.framing) and not (feed.recognise or feed.ethertype):
         unit = "connections" if feed.framing else "datagrams"
         raise click.UsageError(
             f"--feed {safe(feed.name)}: nothing in its {unit} tells them from others; "

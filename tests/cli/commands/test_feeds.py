@@ -37,6 +37,15 @@ def test_a_feed_that_nothing_tells_from_others_needs_a_place() -> None:
     assert feeds_of(["srt@:7001"], [])[0].match == (Route(port=(7001, 7001)),)
 
 
+def test_a_feed_of_its_own_type_of_ethernet_needs_no_other_place(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text(
+        "feed: own\ngroup: mine\nethertype: 0x88b5\nfields: {number: {offset: 0, width: 2}}\n"
+        "seqno: number\n"
+    )
+    assert feeds_of([str(own)], [])[0].match == (Route(),)
+
+
 def test_feeds_auto_adds_what_can_be_recognised_and_nobody_has_named() -> None:
     named, *tried = feeds_of(["netflow5@:9995"], [], tried=True)
     assert (named.name, named.tried) == ("netflow5", False)
