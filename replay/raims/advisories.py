@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from seqaudit.replay.contract.results import Row
 from seqaudit.replay.raims.report_rows import LossEventFigures
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -59,7 +58,7 @@ class LossEvent:
         }
 
     @staticmethod
-    def of(row: Row) -> "LossEvent":
+    def of(row: LossEventFigures) -> "LossEvent":
         """The event that a row tells."""
         return LossEvent(
             row["service"], row["subject"], row["count"], row["publisher"], row["hostid"],

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple, cast
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding, Rests
 from seqaudit.replay.contract.results import JudgedRow, Row
@@ -22,6 +22,13 @@ from seqaudit.replay.raims.advisories import (
     PAIRS,
     Advisories,
     LossEvent,
+)
+from seqaudit.replay.raims.report_rows import (
+    AdvisoryRow,
+    DaemonWindowsRow,
+    LossEventRow,
+    RvAdvisoryRow,
+    RvClientRow,
 )
 from seqaudit.replay.raims.subscriber import matches
 
@@ -41,18 +48,35 @@ TOO_MANY: Final = "too many clients and losses to compare each with each"
 NO_BEGIN: Final = "the client's subscriptions began before the capture"
 
 
+class _Listen(NamedTuple):
+    """A pattern that a client listens to, from when and to when; null: to the end."""
+
+    pattern: str
+    start_ns: int
+    stop_ns: int | None
+
+
 @dataclass(slots=True)
 class _CapturedClient:
     capture: int
-    row: Row
-    advisories: list[Row] = field(default_factory=list)
-    exact: dict[str, list[list[object]]] = field(default_factory=dict)
-    patterns: list[list[object]] = field(default_factory=list)
+    row: RvClientRow
+    advisories: list[RvAdvisoryRow] = field(default_factory=list)
+    exact: dict[str, list[_Listen]] = field(default_factory=dict)
+    patterns: list[_Listen] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        for listen in self.row["listens"]:
-            wildcard = any(part in ("*", ">") for part in listen[0].split("."))
-            (self.patterns if wildcard else self.exact.setdefault(listen[0], [])).append(listen)
+        for listen in map(_Listen._make, self.row["listens"]):
+            wildcard = any(part in ("*", ">") for part in listen.pattern.split("."))
+            (self.patterns if wildcard else self.exact.setdefault(listen.pattern, [])).append(
+                listen
+            )
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First and last time at which it was captured."""
+        first_ns, last_ns = self.row["first_ns"], self.row["last_ns"]
+        assert first_ns is not None and last_ns is not None, "a frame of it names it"
+        return first_ns, last_ns
 
     @property
     def key(self) -> str:
@@ -63,7 +87,7 @@ class _CapturedClient:
         at = event.mark.at_ns
         if self.row["service"] != event.service:
             return False
-        if not self.row["first_ns"] <= at <= self.row["last_ns"]:
+        if not self.span[0] <= at <= self.span[1]:
             return False
         listens = [*self.exact.get(event.subject, ()), *self.patterns[:MAX_PATTERNS]]
         return any(
@@ -75,9 +99,15 @@ class _CapturedClient:
 @dataclass(slots=True)
 class _Daemon:
     capture: int
-    row: Row
+    row: DaemonWindowsRow
     events: list[LossEvent] = field(default_factory=list)
-    outbound: list[Row] = field(default_factory=list)
+    outbound: list[AdvisoryRow] = field(default_factory=list)
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """First and last time of this start; null: nobody knows them."""
+        from_ns, to_ns = self.row["from_ns"], self.row["to_ns"]
+        return None if from_ns is None or to_ns is None else (from_ns, to_ns)
 
 
 def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[PlacedFinding], list[JudgedRow]]:
@@ -87,23 +117,29 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[PlacedFinding], list[Ju
         rows: (capture, detail) of TABLE rows of raims, frames still of the job.
     """
     clients: dict[tuple[int, str], _CapturedClient] = {}
-    told: dict[tuple[int, str], list[Row]] = {}
+    told: dict[tuple[int, str], list[RvAdvisoryRow]] = {}
     daemons: list[_Daemon] = []
     events: dict[tuple[int, object], list[LossEvent]] = {}
-    outbound: dict[tuple[int, object], list[Row]] = {}
+    outbound: dict[tuple[int, object], list[AdvisoryRow]] = {}
     captures: set[int] = set()
     for capture, row in rows:
         captures.add(capture)
         if row["table"] == "rv_clients":
-            clients[capture, f"{row['client']}>{row['daemon']}"] = _CapturedClient(capture, row)
+            clients[capture, f"{row['client']}>{row['daemon']}"] = _CapturedClient(
+                capture, cast(RvClientRow, row)
+            )
         elif row["table"] == "rv_advisories":
-            told.setdefault((capture, f"{row['client']}>{row['daemon']}"), []).append(row)
+            told.setdefault((capture, f"{row['client']}>{row['daemon']}"), []).append(
+                cast(RvAdvisoryRow, row)
+            )
         elif row["table"] == "windows":
-            daemons.append(_Daemon(capture, row))
+            daemons.append(_Daemon(capture, cast(DaemonWindowsRow, row)))
         elif row["table"] == "advisories" and row["subject"] == OUTBOUND:
-            outbound.setdefault((capture, row["start"]), []).append(row)
+            outbound.setdefault((capture, row["start"]), []).append(cast(AdvisoryRow, row))
         elif row["table"] == "loss_events":
-            events.setdefault((capture, row["start"]), []).append(LossEvent.of(row))
+            events.setdefault((capture, row["start"]), []).append(
+                LossEvent.of(cast(LossEventRow, row))
+            )
     for daemon in daemons:
         daemon.events = sorted(
             events.get((daemon.capture, daemon.row["start"]), []), key=lambda e: e.mark.at_ns
@@ -146,8 +182,9 @@ def _serves(daemon: _Daemon, client: _CapturedClient) -> bool:
     return (
         client.row["address"] is not None
         and daemon.row["address"] == client.row["address"]
-        and daemon.row["from_ns"] <= client.row["last_ns"]
-        and client.row["first_ns"] <= daemon.row["to_ns"]
+        and daemon.span is not None
+        and daemon.span[0] <= client.span[1]
+        and client.span[0] <= daemon.span[1]
     )
 
 
@@ -176,7 +213,8 @@ def _compared(daemon: _Daemon, clients: list[_CapturedClient]) -> Iterator[Place
     replayed = Advisories(lambda event: [c.key for c in clients if c.gets(event)])
     for event in daemon.events:
         replayed.take(event)
-    replayed.close(max(daemon.row["to_ns"], *(c.row["last_ns"] for c in clients)))
+    assert daemon.span is not None, "it serves them"
+    replayed.close(max(daemon.span[1], *(client.span[1] for client in clients)))
     for client in clients:
         if not client.row["began"] or client.row["service"] is None:
             continue
@@ -186,7 +224,7 @@ def _compared(daemon: _Daemon, clients: list[_CapturedClient]) -> Iterator[Place
         for advisory in replayed.published:
             if advisory.client != client.key:
                 continue
-            surely = advisory.at_ns + INTERVAL_NS + LATE_NS <= client.row["last_ns"]
+            surely = advisory.at_ns + INTERVAL_NS + LATE_NS <= client.span[1]
             for subject, lost in advisory.pairs:
                 at = (str(advisory.host), subject)
                 may[at] += lost
@@ -196,7 +234,7 @@ def _compared(daemon: _Daemon, clients: list[_CapturedClient]) -> Iterator[Place
         frames: dict[tuple[str, str], tuple[int, int]] = {}
         partly: set[str] = set()  # hosts some of whose subjects were not listed
         for row in client.advisories:
-            if row["subject"] != INBOUND or not _covered(daemon, row["at_ns"]):
+            if row["subject"] != INBOUND or not _covered(daemon.span, row["at_ns"]):
                 continue
             data = dict(row["data"])
             host = str(data.get("host"))
@@ -238,7 +276,7 @@ def _outbound_missing(daemon: _Daemon, client: _CapturedClient) -> Iterator[Find
         at, due = row["at_ns"], row["at_ns"] + INTERVAL_NS + LATE_NS
         if row["data"]["scid"] != client.row["service"]:
             continue
-        if not client.row["first_ns"] <= at or client.row["last_ns"] < due:
+        if not client.span[0] <= at or client.span[1] < due:
             continue
         lost = row["data"]["lost"]
         if not any(
@@ -256,8 +294,8 @@ def _outbound_missing(daemon: _Daemon, client: _CapturedClient) -> Iterator[Find
             )  # fmt: skip
 
 
-def _covered(daemon: _Daemon, at_ns: int) -> bool:
-    """Does the daemon's capture hold what an advisory of that time is about?"""
-    begin: int = daemon.row["from_ns"]
-    end: int = daemon.row["to_ns"]
+def _covered(span: tuple[int, int], at_ns: int) -> bool:
+    """Does the daemon's capture, from one time to another, hold what an advisory of that time is
+    about?"""
+    begin, end = span
     return begin + INTERVAL_NS <= at_ns <= end + INTERVAL_NS + LATE_NS
