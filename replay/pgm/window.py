@@ -248,11 +248,12 @@ class PgmWindow:
     # -- events ----------------------------------------------------------------------------------
 
     def begin_anew(self) -> None:
-        """The receiver has only just started: it never wanted what is missing."""
+        """The receiver has only just started: its window begins with the next packet, or behind the
+        sqn that an SPM names."""
         self.holes.clear()
         self.ended.clear()
-        self.start = self.lead
-        self._advance()
+        self.start = None
+        self._have, self.refused = RangeSet(), RangeSet()
 
     def accept(self, first: int, stop: int, mark: Mark, last: Mark, *, repair: bool) -> list[Range]:
         """Sqns (unwrapped) that came; those that had not come before, and are still wanted."""
@@ -284,7 +285,9 @@ class PgmWindow:
     def goes_on(self, first: int, stop: int, last: Mark) -> Range | None:
         """``accept`` of the next sqns (of the wire) while nothing is missing, unwrapped; null: they
         are not, and nothing has happened."""
-        if self.holes or self.ended or self.lead is None or self.unwrap(first) != self.lead:
+        if self.holes or self.ended or self.start is None or self.lead is None:
+            return None
+        if self.unwrap(first) != self.lead:
             return None
         first, stop = self.lead, self.lead + stop - first
         self._have.add(first, stop)
@@ -296,7 +299,7 @@ class PgmWindow:
 
     def knows(self, lead: int) -> bool:
         """Does the sender's word for its highest sqn (of the wire) change nothing?"""
-        if self.holes or self.ended or self.lead is None:
+        if self.holes or self.ended or self.start is None or self.lead is None:
             return False
         return self.unwrap(lead) < self.lead
 

@@ -113,7 +113,10 @@ class RaimsEngine:
             return
         self._give_up(event.at_ns, event.frame)
         if event.kind is Kind.MEMBER:
+            starts = self.observers[-1:]
             self.members.met(event)
+            if starts and starts[0].bridge is not None and starts != self.observers[-1:]:
+                self.links.begin_anew()  # what waited did so for the start before
         elif event.system == "pgm":
             link = self.links.of_pgm((event.stream or "")[:-1])
             ready = link.packet(event)

@@ -57,10 +57,11 @@ def _streams(report: RaimsReporter) -> Iterator[Result]:
         yield report.row(STREAM, stream_rows.summary(report, stream, None), about)
         for finding in frames.findings(report, stream, about):
             yield report.finding(finding, about)
-    for observer in engine.observers:
+    for number, observer in enumerate(engine.observers):
         report.observer = observer
+        start = f"|{number + 1}" if number else ""  # what a later start gets is another stream
         for (publisher, subject), stream in sorted(observer.streams.items()):
-            about = About(f"{publisher}|{subject}", publisher)
+            about = About(f"{publisher}|{subject}{start}", publisher)
             yield report.row(STREAM, stream_rows.summary(report, stream, observer), about)
             for gap in gaps.rows(report, stream):
                 yield report.row(GAP, gap, about)

@@ -16,6 +16,8 @@ class Daemons:
         users: every daemon that said who it is, by its bridge.
         observers: starts of the observing daemon, in the order in which they were met.
         first_ns: of the first event of all; null before it.
+        together: a start of the observer spoke behind the first word of a later one: they are
+            several daemons of one host.
 
     Args:
         address: where the capture was taken; null: nobody knows.
@@ -31,6 +33,7 @@ class Daemons:
         self.users: dict[str, Peer] = {}
         self.observers: list[Observer] = []
         self.first_ns: int | None = None
+        self.together = False
         self._starts: dict[tuple[str, str | None], str] = {}  # who and where -> its first bridge
 
     @property

@@ -48,6 +48,17 @@ class Observer:
         self.rerouted: int | None = None  # the frame in which one said last that it starts or ends
         self.last_of_peers: int | None = None  # number of its last word about its peers
         self.start_told = False  # its heartbeats said when it started
+        self.from_start = False  # its first word was captured
+        self.spoke: int = -1  # the frame of its last word
+        self.left = False  # that was BYE
+        #: Since which frame nobody can tell what it read, and why; null: it can be told.
+        self.unread: tuple[int, str] | None = None
+
+    def speaks(self, event: Event) -> None:
+        """A word of its own; behind BYE it reads nothing."""
+        self.spoke = event.last_mark().frame
+        self.left = event.wire_kind == "BYE"
+        self.active = not self.left
 
     def counts_change(self, event: Event) -> None:
         """Its changes of subscriptions are numbered, one by one (raims.md 6)."""

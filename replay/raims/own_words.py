@@ -4,6 +4,7 @@ A capture may lack what the daemon had; what it told publishers is what it count
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from seqaudit.replay.raims import learned
 from seqaudit.replay.raims.link_table import TCP
@@ -11,6 +12,22 @@ from seqaudit.replay.raims.notices import SENT_NS, Notice
 from seqaudit.replay.raims.observer import STARTED_NS, Observer
 from seqaudit.replay.raims.state import RaimsState
 from seqaudit.replay.sequence.gaps import Mark
+
+UNREAD: Final = (
+    "the connection was reset just behind messages of it: whether the daemon had read them by then "
+    "cannot be told"
+)
+TOGETHER: Final = (
+    "several daemons speak at the interface of this capture: which of them had what cannot be told"
+)
+LATE: Final = (
+    "the first words of this start are not in this capture: which messages came to it, and which "
+    "to the one before, cannot be told"
+)
+ENDED: Final = (
+    "messages of it came behind the last word of this start, which did not say that it ended: "
+    "whether it took them cannot be told"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +42,27 @@ def weigh(state: RaimsState, observer: Observer) -> None:
     """At the end: what it told, what it did not, and whom it dropped."""
     for peer in observer.peers.values():
         peer.is_met()
+    _read(state, observer)
     _told(state, observer)
     _learn_window(state, observer)
     _drop_silent(state, observer)
+
+
+def _read(state: RaimsState, observer: Observer) -> None:
+    """What of all that came to its host the observer may not have read: behind the last word of a
+    start that another follows, which nobody saw end."""
+    starts = [one for one in state.members.observers if one.bridge is not None]
+    if state.members.together:
+        observer.unread = -1, TOGETHER
+    elif observer in starts[1:] and not observer.from_start:
+        observer.unread = -1, LATE
+    elif observer in starts[:-1] and not observer.left:
+        observer.unread = observer.spoke, ENDED
+    if observer.unread is None:
+        return
+    for stream in observer.streams.values():
+        if stream.last is not None and stream.last.frame > observer.unread[0]:
+            stream.unread = observer.unread
 
 
 def began_before(state: RaimsState, observer: Observer) -> bool:
@@ -53,6 +88,8 @@ def inbox_span(state: RaimsState, observer: Observer, peer: str, at_ns: int) -> 
 def is_whole(state: RaimsState, observer: Observer) -> str | None:
     """Why the capture does not hold all that the observer had, from its start on; null: as far
     as can be seen, it does."""
+    if observer.unread is not None and observer.unread[0] < 0:
+        return observer.unread[1]
     if not observer.start_told or began_before(state, observer):
         return "the capture began after the daemon"
     if observer.unseen:

@@ -89,6 +89,13 @@ class Peer:
             return self.clock_ns
         return beyond(self.skew[0]) if self.skew else 0
 
+    def counters(self) -> dict[str, LossCounter]:
+        """Those of ``show loss``, by their columns."""
+        return {
+            "null_rte": self.null_route, "repeat": self.repeat, "not_sub": self.not_subscribed,
+            "msg_loss": self.msg_loss, "ibx_loss": self.inbox_loss,
+        }  # fmt: skip
+
     def is_silent(self, now_ns: int) -> bool:
         """Was nothing heard of it for so long that it is dropped?"""
         # the daemons of tcp-partition-1 and pub-restart-3 log 10 s at an interval of 4, 22 at 10

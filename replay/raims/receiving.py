@@ -9,6 +9,7 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.advisories import Outbound
 from seqaudit.replay.raims.clocks import SKEW_NS, spread
 from seqaudit.replay.raims.link_table import link_of
@@ -301,8 +302,8 @@ class Receiving:
             return
         for observer in self._state.members.observers:
             for stream in observer.streams.values():
-                if stream.came_on.get(link, -1) > since and stream.unread_since is None:
-                    stream.unread_since = since
+                if stream.came_on.get(link, -1) > since and stream.unread is None:
+                    stream.unread = since, own_words.UNREAD
             for peer in observer.peers.values():
                 peer.unread |= peer.inbox_links.get(link, -1) > since
 

@@ -42,13 +42,13 @@ DROPPED: Final = (
     "the daemon says that it dropped this publisher for want of heartbeats, and they had come: "
     "what it still took of it cannot be told"
 )
-UNREAD: Final = (
-    "the connection was reset just behind messages of it: whether the daemon had read them by then "
-    "cannot be told"
-)
 AT_THE_END: Final = (
     "messages of it waited for packets that were given up at the end: whether the daemon had gone "
     "on by then cannot be told"
+)
+STANDS: Final = (
+    "packets were given up before others (PGM), behind which some daemons take nothing any more: "
+    "nothing shows that this one went on, and it told nobody of a loss there"
 )
 TOLD_MORE: Final = (
     "the daemon itself tells of losses of this publisher that the capture does not show: which of "
@@ -101,6 +101,7 @@ class RaimsReporter(Reporter[Subject]):
         self._told = {
             (n.publisher, n.subject, n.seqno) for n in engine.notices if n.receiver in own
         }
+        self._stood: dict[tuple[str | None, str], bool] = {}
         self.clock_off = self._capture_clock_off()
         self.steps = engine.state.clocks.steps(engine.observer.bridge)
         for step in self.steps:
@@ -129,6 +130,20 @@ class RaimsReporter(Reporter[Subject]):
             return frame > went_on
         since = self.engine.links.stands_since(stream, went_on)
         return since is not None and frame >= since
+
+    def stood(self, publisher: str) -> bool:
+        """Does something speak for that: a loss there that it had to tell its publisher of at once,
+        and did not?"""
+        at = self.observer.bridge, publisher
+        if at not in self._stood:
+            own = [n for n in self.engine.notices if n.receiver == self.observer.bridge]
+            untold = [d for d in self.observer.notices.missing(own) if d.publisher == publisher]
+            streams = [(self.observer.streams.get((publisher, d.subject)), d) for d in untold]
+            self._stood[at] = any(
+                stream is not None and self.stands(stream, due.mark.frame)
+                for stream, due in streams
+            )
+        return self._stood[at]
 
     def sure(self, loss: Loss) -> tuple[Certainty, str]:
         """How sure it is that messages were lost, and why not surer.
@@ -166,8 +181,8 @@ class RaimsReporter(Reporter[Subject]):
             return AT_THE_END
         if self.engine.links.refused(stream):
             return DROPPED_INSIDE
-        if stream.unread_since is not None:
-            return UNREAD
+        if stream.unread is not None:
+            return stream.unread[1]
         if stream.at_a_change or self.engine.links.held_up(stream, observer.changed_ns):
             return HELD_UP
         if stream.last is not None and not observer.knows_subscriptions(stream.last):

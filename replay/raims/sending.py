@@ -41,8 +41,12 @@ class Sending:
     def sent(self, event: Event) -> None:
         """One message of the observer, in any of its starts."""
         observer = self._state.observer
-        if event.source == observer.bridge and not observer.active:
-            observer.active = True
+        if event.source == observer.bridge:
+            observer.speaks(event)
+            if observer.left:
+                self._state.steady.forget()
+        else:
+            self._state.members.together = True
         detail = event.details() if event.detail else {}
         if observer.earlier_changes is None and event.source == observer.bridge:
             self._count_earlier(observer, event, detail)
@@ -136,10 +140,12 @@ class Sending:
             self._state.members.users[observer.bridge].start_ns = start_ns
         off_ns = ahead_of(event)
         began_ns = start_ns + off_ns
+        if event.wire_kind == "HELO" and event.at_ns - began_ns < STARTING_NS:
+            if not observer.from_start:
+                self._state.links.begin_anew()
+            observer.from_start = True
         if abs(observer.start_ns - began_ns) <= (SKEW_NS if off_ns else 0):
             return
-        if event.wire_kind == "HELO" and event.at_ns - began_ns < STARTING_NS:
-            self._state.links.begin_anew()
         fresh = abs(event.at_ns - began_ns) < FRESH_NS and not observer.streams
         if fresh:
             self._state.steady.forget()

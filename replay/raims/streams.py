@@ -127,7 +127,8 @@ class RaimsStream:
         self.odd: list[Odd] = []  # the first of them
         self.link = ""
         self.came_on: dict[str, int] = {}  # links without numbers, and the last frame on each
-        self.unread_since: int | None = None  # from then on messages may have been discarded unread
+        #: Since which frame messages may not have been read, and why; null: all were.
+        self.unread: tuple[int, str] | None = None
         self.last_sqn: int | None = None
         self.followed = [0, 0]  # subscriptions of others that have been looked at, and patterns
         self.again: list[tuple[int, Mark]] = []  # frames that begin a second time

@@ -33,8 +33,8 @@ from seqaudit.replay.raims.reporting import (
     PASSED_ON,
     REROUTED,
     SEEMED_SILENT,
+    STANDS,
     TOLD_MORE,
-    UNREAD,
     UNSEEN,
     RaimsReporter,
 )
@@ -67,6 +67,7 @@ def tables(report: RaimsReporter) -> Iterator[Result]:
 
 
 def _of_observer(report: RaimsReporter, observer: Observer, number: int) -> Iterator[Result]:
+    report.observer = observer
     for peer in sorted(observer.peers.values(), key=lambda p: p.uid or 0):
         yield report.table("loss", _loss(report, observer, number, peer))
     yield report.table("windows", _windows(report, observer, number))
@@ -160,10 +161,8 @@ def clients(report: RaimsReporter) -> Iterator[Result]:
             yield report.table("rv_advisories", told)
 
 
-def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) -> PeerLossRow:
-    """A row of ``show loss``, and the truth beside it."""
-    lower, upper, false = 0, 0, 0
-    bounded, copies = True, False
+def _unknown(report: RaimsReporter, observer: Observer, peer: Peer) -> dict[str, str]:
+    """Columns of a row of ``show loss`` that cannot be told, whatever its streams hold, and why."""
     unknown: dict[str, str] = dict.fromkeys(_COUNTERS, _EARLIER) if report.earlier(observer) else {}
     if observer.unseen:
         unknown |= dict.fromkeys(_COUNTERS, UNSEEN)
@@ -172,7 +171,11 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
     if peer.doubted:
         unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), SEEMED_SILENT)
     if peer.unread:
-        unknown["ibx_loss"] = UNREAD
+        unknown["ibx_loss"] = own_words.UNREAD
+    if observer.unread is not None:
+        since, unsure = observer.unread
+        counters = (*peer.counters().items(), ("lost", None), ("false_loss", None))
+        unknown |= {n: unsure for n, one in counters if (-1 if one is None else one.frame) >= since}
     if report.engine.links.forwards:
         unknown["repeat"] = FORWARDS
     if report.engine.links.lacks(peer.address):
@@ -181,17 +184,27 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         unknown["null_rte"] = REROUTED
     elif peer.null_route.count and (peer.passed_on or report.engine.links.forwards):
         unknown["null_rte"] = PASSED_ON
+    if report.stood(peer.bridge):
+        unknown |= dict.fromkeys((*_COUNTERS, "false_loss"), STANDS)
     if peer.told_more:
         unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), TOLD_MORE)
     if any(publisher == peer.bridge for publisher, _ in report.engine.links.untold):
         unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), AT_THE_END)
+    return unknown
+
+
+def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) -> PeerLossRow:
+    """A row of ``show loss``, and the truth beside it."""
+    lower, upper, false = 0, 0, 0
+    bounded, copies = True, False
+    unknown = _unknown(report, observer, peer)
     for (publisher, _), stream in observer.streams.items():
         if publisher != peer.bridge:
             continue
         why = report.doubt(stream, observer)
         if why is not None:
             unknown |= dict.fromkeys(("msg_loss", "lost", "false_loss"), why)
-            if why in (HELD_UP, DROPPED, UNREAD):  # what was wanted then
+            if why in (HELD_UP, DROPPED, own_words.UNREAD):  # what was wanted then
                 unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), why)
         least, most = bounds(stream)
         lower += least

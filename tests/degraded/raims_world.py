@@ -5,6 +5,8 @@ that one lost: a world of whose losses all is known (raims.md 2, 7 to 10).
 proven findings that are not so. Publishers share subjects, start again, number per subject and per
 path; packets are lost in bursts on the way here, or dropped inside this host; NAKs, NCFs and RDATA
 are lost as well. What the daemon counts and tells is a model of its own of the decision table.
+Each seed has another world of odd shape: daemons that are paused, several publishers on one host,
+senders that can repair little, a daemon that starts again, captures of publishers' own interfaces.
 """
 
 import heapq
@@ -13,8 +15,8 @@ import struct
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,6 +39,10 @@ ODATA, RDATA, SPM, NAK, NCF = 4, 5, 0, 8, 10
 #: After data without any more.
 SPMS: Final = (10, 100, 250, 500, 1000, 2000, 4000)
 ROUNDS: Final = 10
+#: Packets that wait at a socket.
+SOCKET: Final = 30
+#: From a publisher's interface to the observer's.
+WAY: Final = 200_000
 SUBJECTS: Final = ("_1.A", "_1.B", "_1.C.D", "_7500.LONG.SUBJECT")
 PATHS: Final = ("_nats.X", "_nats.Y")
 
@@ -109,6 +115,12 @@ class Daemon:
         self.sent: list[tuple[bytes, tuple[Message, ...]]] = []
         self.last: dict[str, int] = {}
         self.path = self.beats = self.changes = self._spm = self._quiet = 0
+        self.port = 49_001
+
+    @property
+    def trail(self) -> int:
+        """The least sqn that it can repair."""
+        return max(0, len(self.sent) - self.world.shape.window)
 
     def transmit(self, at_ns: int, tsdu: bytes, *messages: Message, safe: bool = False) -> None:
         """The next ODATA, and SPMs behind it."""
@@ -121,28 +133,29 @@ class Daemon:
             self.world.at(at_ns + wait_ms * MS, lambda now: self._lead(now, quiet))
 
     def _lead(self, at_ns: int, quiet: int) -> None:
-        if quiet == self._quiet and self.alive:
+        if quiet == self._quiet and self.alive and not self.world.pauses(self, at_ns):
             self._spm += 1
             self.world.cast(self, at_ns, SPM, len(self.sent) - 1)
 
-    def beat(self, at_ns: int) -> None:
-        """A heartbeat, which the network does not lose."""
-        if not self.alive:
+    def beat(self, at_ns: int, word: str = "HB") -> None:
+        """A heartbeat, or another word with the same in it, which the network does not lose."""
+        if not self.alive or self.world.later(self, at_ns, self.beat):
             return
         self.beats += 1
         host = int.from_bytes(bytes(map(int, self.address.split("."))), "little")
         told = caba(
-            "_X.HB", ("user", self.name), ("host_id", host), ("seqno", self.beats),
+            f"_X.{word}", ("user", self.name), ("host_id", host), ("seqno", self.beats),
             ("start", self.start_ns), ("interval", 10), ("converge", T0 - 60 * SECOND),
             ("sub_seqno", self.changes), sort=3, bridge=self.bridge,
         )  # fmt: skip
         self.transmit(at_ns, told, safe=True)
-        self.world.at(at_ns + 10 * SECOND, self.beat)
+        if word == "HB":
+            self.world.at(at_ns + 10 * SECOND, self.beat)
 
     def publish(self, at_ns: int) -> None:
         """One to four messages in a packet (raims.md 8)."""
         rng, stamp = self.world.rng, at_ns // TICK * TICK
-        if not self.alive:
+        if not self.alive or self.world.pauses(self, at_ns):
             return
         tsdu, messages = b"", []
         for _ in range(rng.choice((1, 1, 1, 2, 4))):
@@ -186,6 +199,34 @@ class Receiver:
         self.lead = -1
         self.have: set[int] = set()
         self.missing: dict[int, Missing] = {}
+        self.alive = True
+        self._waiting = 0
+
+    def takes(self, at_ns: int, sort: int, sqn: int, trail: int) -> None:
+        """A packet is at its socket, which holds ``SOCKET`` of them while the daemon is paused."""
+        world = self.world
+        if not self.alive:
+            return
+        if world.pauses(world.observer.daemon, at_ns):
+            if self._waiting >= SOCKET:
+                if sort in (ODATA, RDATA):
+                    world.drops_inside(at_ns, self.sender, sqn)
+                return
+            self._waiting += 1
+        if world.later(world.observer.daemon, at_ns, lambda now: self.takes(now, sort, sqn, trail)):
+            return
+        self._waiting = 0
+        if sort == NCF:
+            self.confirmed(at_ns, sqn)
+            return
+        if sort == SPM:
+            self.leads(at_ns, sqn)
+        elif sort in (ODATA, RDATA):
+            self.came(at_ns, sqn)
+        for below in [sqn for sqn in self.missing if sqn < trail]:
+            del self.missing[below]
+            world.truth.given_up[self.sender.tsi].add(below)
+            self._hand_on(at_ns)
 
     def came(self, at_ns: int, sqn: int) -> None:
         """ODATA or RDATA."""
@@ -216,7 +257,11 @@ class Receiver:
 
     def _nak(self, at_ns: int, sqn: int, turn: int) -> None:
         one = self.missing.get(sqn)
-        if one is None or one.round != turn:
+        if one is None or one.round != turn or not self.alive:
+            return
+        if self.world.later(
+            self.world.observer.daemon, at_ns, lambda now: self._nak(now, sqn, turn)
+        ):
             return
         if ROUNDS in (one.confirmed, one.unconfirmed):
             del self.missing[sqn]
@@ -265,9 +310,9 @@ class Receiver:
 class Observer:
     """The daemon that is captured at: its subscriptions, window, counters and notices."""
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: "World", at_ns: int = T0 - SECOND) -> None:
         self.world = world
-        self.daemon = Daemon(world, "R", HERE, T0 - SECOND)
+        self.daemon = Daemon(world, "R", HERE, at_ns)
         self.wants: dict[str, int] = {}
         self._last: dict[tuple[str, str], tuple[int, int]] = {}  # L and its subscription
         self._lost_ns: dict[str, int] = {}
@@ -277,6 +322,10 @@ class Observer:
 
     def subscribe(self, at_ns: int, subject: str, *, join: bool) -> None:
         """JOIN or LEAV."""
+        if not self.daemon.alive or self.world.later(
+            self.daemon, at_ns, lambda now: self.subscribe(now, subject, join=join)
+        ):
+            return
         if join == (subject in self.wants):
             return
         me = self.daemon
@@ -294,15 +343,15 @@ class Observer:
 
     def tell(self, at_ns: int, peer: Daemon, word: str, code: int, **fields: Any) -> None:
         """Point to point; each word is numbered by itself."""
-        self._inbox[peer.address] += 1
+        self._inbox[peer.tsi] += 1
         self._words[peer.bridge.hex(), word] += 1
         message = caba(
             inbox_subject(peer.bridge, word), ("seqno", self._words[peer.bridge.hex(), word]),
             *fields.items(), bridge=self.daemon.bridge, sort=1, options=16, path=code,
         )  # fmt: skip
         to = bytes(map(int, peer.address.split(".")))
-        packet = inbox(self._inbox[peer.address], message)
-        self.world.capture(at_ns, to + struct.pack(">HH", 49_002, 49_001) + packet, HERE)
+        packet = inbox(self._inbox[peer.tsi], message)
+        self.world.capture(at_ns, to + struct.pack(">HH", 49_002, peer.port) + packet, HERE)
 
     def had(self, at_ns: int, message: Message, sender: Daemon) -> None:
         """A message in its order (raims.md 9)."""
@@ -350,10 +399,44 @@ class Observer:
         )  # fmt: skip
 
 
+@dataclass
+class Shape:
+    """What is odd about a world.
+
+    Attributes:
+        paused: by the daemon's name, from when to when.
+        window: packets that a sender can repair.
+        of_a_host: publishers on one host.
+        restart_ns: when the observed daemon ends, and starts again a second later.
+        beside: at how many publishers' interfaces there are captures as well.
+    """
+
+    paused: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    window: int = 1 << 30
+    of_a_host: int = 1
+    restart_ns: int | None = None
+    beside: int = 0
+
+    @classmethod
+    def drawn(cls, seed: int, length_s: int) -> "Shape":
+        rng = random.Random(f"shape {seed}")
+        shape = cls()
+        for name in ("R", "P0", "P1"):
+            if rng.random() < 0.4:
+                start = T0 + rng.randrange(2, length_s) * SECOND
+                shape.paused[name] = [(start, start + rng.randrange(200, 9000) * MS)]
+        shape.window = rng.choice((1 << 30, 1 << 30, 40, 10))
+        shape.of_a_host = rng.choice((1, 2, 3))
+        if rng.random() < 0.3:
+            shape.restart_ns = T0 + rng.randrange(4, length_s - 4) * SECOND
+        shape.beside = rng.choice((0, 1, 1, 2))
+        return shape
+
+
 class World:
     """The segment, event by event."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, shaped: bool = False) -> None:
         self.rng = rng = random.Random(f"raims {seed}")
         self.truth = Truth()
         self.frames: list[tuple[int, bytes]] = []
@@ -368,7 +451,10 @@ class World:
         self.foreign = rng.choice((0.0, 0.0, 0.05))  # another receiver asks for what it lost
         self.length_s = rng.choice((15, 25, 40))
         self.ends_ns = T0 + rng.randrange(5, 20) * SECOND if rng.random() < 0.2 else None
+        self.shape = Shape.drawn(seed, self.length_s) if shaped else Shape()
         self.observer = Observer(self)
+        self.truths = {self.observer.daemon.bridge.hex(): self.truth}
+        self.beside: dict[str, list[tuple[int, bytes]]] = defaultdict(list)
         self._daemons: list[Daemon] = []
         self._receivers: dict[str, Receiver] = {}
 
@@ -376,10 +462,49 @@ class World:
         self._order += 1
         heapq.heappush(self._events, (at_ns, self._order, do))
 
+    def pauses(self, daemon: Daemon, at_ns: int) -> int | None:
+        """When a daemon that is paused then goes on; null: it is not."""
+        spans = self.shape.paused.get(daemon.name, ())
+        return next((stop for start, stop in spans if start <= at_ns < stop), None)
+
+    def later(self, daemon: Daemon, at_ns: int, do: Callable[[int], None]) -> bool:
+        """Is it paused? Then it is done when it goes on."""
+        goes_on = self.pauses(daemon, at_ns)
+        if goes_on is not None:
+            self.at(goes_on, do)
+        return goes_on is not None
+
+    def drops_inside(self, at_ns: int, sender: Daemon, sqn: int) -> None:
+        """Of a packet that has come to its host."""
+        self.truth.inside[sender.tsi].add(sqn)
+        self.truth.inside_ns = at_ns
+
+    def _restart(self, at_ns: int) -> None:
+        """The observed daemon ends, and another starts."""
+        self.observer.daemon.alive = False
+        for receiver in self._receivers.values():
+            receiver.end(at_ns)
+            receiver.alive = False
+
+        def begin(now: int) -> None:
+            self.truth = Truth(again=True, inside_ns=self.truth.inside_ns)
+            self.observer = Observer(self, now)
+            self.truths[self.observer.daemon.bridge.hex()] = self.truth
+            self._receivers = {d.tsi: Receiver(self, d) for d in self._daemons}
+            self.observer.daemon.beat(now, "HELO")
+            self.observer.daemon.beat(now + MS)
+            for subject in (*SUBJECTS[: self.subjects], *(PATHS if self.by_path else ())):
+                after = self.rng.randrange(2 * SECOND)
+                self.at(now + after, self._changes(subject, join=True))
+
+        self.at(at_ns + SECOND, begin)
+
     def run(self) -> bytes:
         """The capture."""
         rng, end_ns = self.rng, T0 + self.length_s * SECOND
         self.at(T0, self.observer.daemon.beat)
+        if self.shape.restart_ns is not None:
+            self.at(self.shape.restart_ns, self._restart)
         for subject in (*SUBJECTS[: self.subjects], *(PATHS if self.by_path else ())):
             joins = [rng.uniform(0, 4)]
             if rng.random() < 0.3:
@@ -387,14 +512,26 @@ class World:
             for number, after_s in enumerate(sorted(joins)):
                 self.at(T0 + int(after_s * SECOND), self._changes(subject, join=not number % 2))
         for number in range(rng.choice((1, 2, 3, 5))):
-            self._start(f"P{number}", f"10.77.0.{10 + number}", T0 + rng.randrange(SECOND))
+            host = 10 + number // self.shape.of_a_host
+            self._start(
+                f"P{number}", f"10.77.0.{host}", T0 + rng.randrange(SECOND), 49_001 + number
+            )
         while self._events and self._events[0][0] < end_ns:
             now_ns, _, do = heapq.heappop(self._events)
             do(now_ns)
+        self.shape.paused.pop("R", None)
         self.observer.daemon.beat(end_ns)  # it is captured to the end
         for receiver in self._receivers.values():
             receiver.end(end_ns)
-        frames = sorted(self.frames, key=lambda frame: frame[0])
+        return self._written(self.frames)
+
+    def captures(self) -> dict[str, bytes]:
+        """What was captured at publishers' interfaces, by the host's address."""
+        return {host: self._written(frames) for host, frames in self.beside.items()}
+
+    @staticmethod
+    def _written(frames: list[tuple[int, bytes]]) -> bytes:
+        frames = sorted(frames, key=lambda frame: frame[0])
         times = [frame[0] for frame in frames]
         for place in range(1, len(times)):
             times[place] = max(times[place], times[place - 1] + 1000)
@@ -403,10 +540,13 @@ class World:
     def _changes(self, subject: str, *, join: bool) -> Callable[[int], None]:
         return lambda now: self.observer.subscribe(now, subject, join=join)
 
-    def _start(self, name: str, address: str, at_ns: int) -> None:
+    def _start(self, name: str, address: str, at_ns: int, port: int = 49_001) -> None:
         """A publisher begins, publishes at its pace, and perhaps starts again."""
         rng = self.rng
         daemon = Daemon(self, name, address, at_ns)
+        daemon.port = port
+        if len(self.beside) < self.shape.beside:
+            self.beside.setdefault(address, [])
         self._daemons.append(daemon)
         self._receivers[daemon.tsi] = Receiver(self, daemon)
         self.at(at_ns, daemon.beat)
@@ -418,8 +558,11 @@ class World:
                 self.at(now + 1 + int(rng.expovariate(1 / pace)), go_on)
 
         def ping(now: int) -> None:
+            if self.later(self.observer.daemon, now, ping):
+                return
             if daemon.alive:
-                self.observer.tell(now, daemon, "ping", 18)
+                if self.observer.daemon.alive:
+                    self.observer.tell(now, daemon, "ping", 18)
                 self.at(now + rng.randrange(SECOND, 4 * SECOND), ping)
 
         self.at(at_ns + rng.randrange(2 * SECOND), go_on)
@@ -432,58 +575,76 @@ class World:
             def end(now: int) -> None:
                 daemon.alive = False
                 self.truth.again = True
-                self._start(name, address, now + SECOND)
+                self._start(name, address, now + SECOND, port)
 
             self.at(stop_ns, end)
 
     def capture(self, at_ns: int, packet: bytes, source: str) -> None:
         """A datagram, as destination, ports and payload, passes the observer's interface."""
+        to = ".".join(map(str, packet[:4]))
+        if source == HERE:
+            for host, frames in self.beside.items():
+                if to in (GROUP, host):
+                    frames.append((at_ns + WAY, checked(packet, source, made=True)))
         self.frames.append((at_ns, checked(packet, source, made=source != HERE)))
 
     def cast(
         self, sender: Daemon, at_ns: int, sort: int, number: int, *, safe: bool = False
     ) -> None:
         """A packet of a sender to the group: it is lost, dropped inside, or comes."""
-        own = sender is self.observer.daemon
+        own = sender.address == HERE
+        trail = sender.trail
         lost, inside = self._fate(at_ns, sort) if not own and not safe else (False, False)
-        if lost:
+        if lost and not self.beside:
             return
         if sort == SPM:
-            body, tsdu = struct.pack(">IIIHH4s", number + 1, 0, number, 1, 0, bytes(4)), b""
+            body, tsdu = struct.pack(">IIIHH4s", number + 1, trail, number, 1, 0, bytes(4)), b""
         elif sort == NCF:
             nla = struct.pack(">HH4s", 1, 0, bytes(4))
             body, tsdu = struct.pack(">I", number) + nla + nla, b""
         else:
-            body, tsdu = struct.pack(">II", number, 0), sender.sent[number][0]
+            body, tsdu = struct.pack(">II", number, trail), sender.sent[number][0]
         packet = with_checksum(pgm(sort, body, tsdu, gsi=sender.gsi))
         to = bytes(map(int, GROUP.split(".")))
-        self.capture(at_ns, to + struct.pack(">HH", 50_000, PORT) + packet, sender.address)
+        packet = to + struct.pack(">HH", 50_000, PORT) + packet
+        if sender.address in self.beside:
+            sent = checked(packet, sender.address, made=False)
+            self.beside[sender.address].append((at_ns - WAY, sent))
+        if lost:
+            return
+        self.capture(at_ns, packet, sender.address)
         if own:
             return
         if sort == ODATA and self.rng.random() < self.foreign:
             self._asked_elsewhere(sender, number, at_ns + self.rng.randrange(20, 80) * MS)
         receiver = self._receivers[sender.tsi]
         if inside and sort in (ODATA, RDATA):
-            self.truth.inside[sender.tsi].add(number)
-            self.truth.inside_ns = at_ns
-        elif sort == SPM:
-            receiver.leads(at_ns, number)
-        elif sort in (ODATA, RDATA):
-            receiver.came(at_ns, number)
+            self.drops_inside(at_ns, sender, number)
+        elif sort != NCF:
+            receiver.takes(at_ns, sort, number, trail)
 
     def _asked_elsewhere(self, sender: Daemon, sqn: int, at_ns: int) -> None:
         """Another receiver's NAKs, which do not pass here, are confirmed and answered."""
 
         def answer(now: int) -> None:
             before = len(self.frames)
-            if sender.alive:
+            if sender.alive and not self.pauses(sender, now):
                 self.cast(sender, now, NCF, sqn)
-                self.at(now + MS, lambda later: self.cast(sender, later, RDATA, sqn))
+                self._repair(sender, now + MS, sqn)
             if len(self.frames) > before:
-                self._receivers[sender.tsi].confirmed(now, sqn)
+                self._receivers[sender.tsi].takes(now, NCF, sqn, sender.trail)
 
         for turn in range(self.rng.choice((1, 1, 3))):
             self.at(at_ns + turn * 520 * MS, answer)
+
+    def _repair(self, sender: Daemon, at_ns: int, sqn: int) -> None:
+        """RDATA, of what the sender has still."""
+
+        def send(now: int) -> None:
+            if sqn >= sender.trail:
+                self.cast(sender, now, RDATA, sqn)
+
+        self.at(at_ns, send)
 
     def _fate(self, at_ns: int, sort: int) -> tuple[bool, bool]:
         rng = self.rng
@@ -504,12 +665,16 @@ class World:
         body = struct.pack(">I", sqn) + nla + nla
         packet = with_checksum(pgm(NAK, body, gsi=sender.gsi))
         to = bytes(map(int, sender.address.split(".")))
-        self.capture(at_ns, to + struct.pack(">HH", 50_001, PORT) + packet, HERE)
+        packet = to + struct.pack(">HH", 50_001, PORT) + packet
         if not sender.alive or self.rng.random() < 0.1:
+            self.frames.append((at_ns, checked(packet, HERE, made=False)))
+            return False
+        self.capture(at_ns, packet, HERE)
+        if self.pauses(sender, at_ns):
             return False
         before = len(self.frames)
         self.cast(sender, at_ns + MS, NCF, sqn)
-        self.at(at_ns + 2 * MS, lambda now: self.cast(sender, now, RDATA, sqn))
+        self._repair(sender, at_ns + 2 * MS, sqn)
         return len(self.frames) > before
 
     def gone(self, at_ns: int, messages: tuple[Message, ...]) -> None:
@@ -534,6 +699,18 @@ NEVER: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 
+def whole_truth(truths: Iterable[Truth]) -> Truth:
+    """What was so at any start of the observed daemon."""
+    told = Truth()
+    for truth in truths:
+        told.again |= truth.again
+        told.inside_ns = max(told.inside_ns, truth.inside_ns)
+        for name in ("lacked", "given_up", "inside", "lost"):
+            for key, some in getattr(truth, name).items():
+                getattr(told, name)[key] |= some
+    return told
+
+
 def refuted(found: claims.Finding, truth: Truth) -> str | None:
     """Why a proven finding is not so; null: it is, or nobody can say."""
     if found.rule in NEVER:
@@ -546,7 +723,7 @@ def refuted(found: claims.Finding, truth: Truth) -> str | None:
         wrong = found.seqnos.difference(*(some[found.stream] for some in packets[found.rule]))
         return f"not so of {claims.shown(wrong)}" if wrong else None
     if found.rule in ("RA001", "RA002", "RA003", "RA004", "RA013"):
-        bridge, _, subject = found.stream.partition("|")
+        bridge, subject = [*found.stream.split("|"), ""][:2]  # behind them the receiver's start
         lost = truth.lost.get((bridge, subject), set())
         wrong = found.seqnos - lost
         if wrong:
@@ -556,12 +733,15 @@ def refuted(found: claims.Finding, truth: Truth) -> str | None:
     return None
 
 
-def figures(report: Mapping[str, Any], truth: Truth, end_ns: int) -> Iterator[str]:
+def figures(report: Mapping[str, Any], truths: Mapping[str, Truth], end_ns: int) -> Iterator[str]:
     """What the report of a whole capture tells otherwise than it was; of what was dropped inside
     right before its end nothing tells."""
-    if truth.inside_ns > end_ns - SECOND:
+    if any(truth.inside_ns > end_ns - SECOND for truth in truths.values()):
         return
     for row in report.get("tables", {}).get("raims", {}).get("loss", ()):
+        truth = truths.get(row["observer"])
+        if truth is None:
+            continue
         if row["msg_loss"] is not None and row["msg_loss"] != truth.counted[row["bridge"]]:
             yield f"msg loss {row['msg_loss']} of {truth.counted[row['bridge']]}"
     for row in report.get("streams", ()):
@@ -569,34 +749,48 @@ def figures(report: Mapping[str, Any], truth: Truth, end_ns: int) -> Iterator[st
             continue
         if row["numbering"] != "per subject":
             continue
+        if row["receiver"] not in truths:
+            continue
+        truth = truths[row["receiver"]]
         had = sum(int(b, 16) - int(a, 16) + 1 for a, b in row["delivered"])
         expected = truth.delivered[row["sender"], row["subject"]]
         if had != expected:
             yield f"delivered {had} of {expected} on {row['subject']}"
 
 
-def spoiled(seed: int, ways: tuple[Way, ...], sample: int) -> Iterator[tuple[str, str, str]]:
+def spoiled(
+    seed: int, ways: tuple[Way, ...], sample: int, *, shaped: bool = False
+) -> Iterator[tuple[str, str, str]]:
     """(way, choice, what is wrong) of one world; the first is the whole."""
-    world = World(seed)
+    world = World(seed, shaped=shaped)
     content = world.run()
+    truth = whole_truth(world.truths.values())
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "R.pcap"
         path.write_bytes(content)
+        places, beside = {"R.pcap": HERE}, []
+        for host, written in world.captures().items():
+            aside = Path(name) / f"{host}.pcap"
+            aside.write_bytes(written)
+            places[aside.name] = host
+            beside.append((aside.name, read(aside)))
         subject = Subject(f"raims world {seed}", "R.pcap", HERE, read(path))
         for way in ways:
             for choice in way.picked(subject, sample, seed):
                 made: Spoiled = way.spoil(subject, choice)
-                done = auditing.audit(made, {"R.pcap": HERE}, {}, Path(name))
+                if beside and made.at == HERE and len(made.files) == 1:
+                    made = replace(made, files=(*made.files, *beside), at="each")
+                done = auditing.audit(made, places, {}, Path(name))
                 if done.crash is not None:
                     yield way.name, text_of(choice), done.crash
                     continue
                 if way.name == "whole":
                     for what in figures(
-                        done.report, world.truth, subject.capture.records[-1].at_ns
+                        done.report, world.truths, subject.capture.records[-1].at_ns
                     ):
                         yield way.name, text_of(choice), what
                 for found in claims.proven(claims.findings(done.report)):
-                    why = refuted(found, world.truth)
+                    why = refuted(found, truth)
                     if why is not None:
                         yield way.name, text_of(choice), f"{found.rule} {found.text} ({why})"
 
@@ -605,10 +799,11 @@ def main() -> int:
     """Exit code 1 if anything is wrong."""
     seeds, sample, ways = asked(__doc__)
     wrong = 0
-    for seed in seeds:
-        for way, choice, what in spoiled(seed, ways, sample):
+    for seed, shaped in ((seed, shaped) for seed in seeds for shaped in (False, True)):
+        for way, choice, what in spoiled(seed, ways, sample, shaped=shaped):
             wrong += 1
-            print(f"seed {seed}  {way}  {choice}: {what}", flush=True)
+            shape = " of odd shape" if shaped else ""
+            print(f"seed {seed}{shape}  {way}  {choice}: {what}", flush=True)
     return int(wrong > 0)
 
 

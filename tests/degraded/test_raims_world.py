@@ -17,6 +17,16 @@ def test_nothing_false_is_proven_of_a_world_of_raims(seed: int) -> None:
     assert list(spoiled(seed, ways, 1)) == []
 
 
+#: Worlds in which the daemon starts again, is paused, or a sender can repair little.
+SHAPED = (6, 21, 30)
+
+
+@pytest.mark.parametrize("seed", SHAPED)
+def test_nor_of_one_of_odd_shape(seed: int) -> None:
+    ways = tuple(way for way in WAYS if way.name in ("whole", "head", "drop-5"))
+    assert list(spoiled(seed, ways, 1, shaped=True)) == []
+
+
 def test_these_worlds_hold_what_they_are_for() -> None:
     worlds = [World(seed) for seed in SEEDS]
     for world in worlds:

@@ -10,7 +10,7 @@ from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.bounds import bounds_of
 from seqaudit.replay.raims.gaps import known_seqnos
-from seqaudit.replay.raims.reporting import SEEMED_SILENT, UNREAD, About, RaimsReporter
+from seqaudit.replay.raims.reporting import SEEMED_SILENT, About, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
 from seqaudit.replay.raims.streams import RaimsStream, RepeatedMessage, ReportedVerdict
 from seqaudit.replay.raims.truth import BY_NOTHING, BY_SQNS
@@ -141,7 +141,7 @@ def _steps(
         if stream.ignored and report.seemed_dropped(stream):
             sure, why = Certainty.UNDECIDABLE, SEEMED_SILENT
         elif sure is Certainty.PROVEN and _is_unread(stream, step) and step.loss.told is None:
-            sure, why = Certainty.LIKELY, UNREAD
+            sure, why = Certainty.LIKELY, "" if stream.unread is None else stream.unread[1]
         stands = step.loss.told is None and step.verdict.counted > 0
         stands = stands and report.stands(stream, step.loss.mark.frame)
         groups.setdefault((sure, why, stands), []).append(step)
@@ -161,7 +161,7 @@ def _steps(
 
 def _is_unread(stream: RaimsStream, step: ReportedVerdict | RepeatedMessage) -> bool:
     """May it be otherwise at the daemon, which may not have read what came then, or before?"""
-    return stream.unread_since is not None and step.mark.frame > stream.unread_since
+    return stream.unread is not None and step.mark.frame > stream.unread[0]
 
 
 def _rests(steps: list[ReportedVerdict]) -> Rests:

@@ -117,6 +117,8 @@ def _untold(
     span = own_words.inbox_span(report.engine.state, observer, due.publisher, due.mark.at_ns)
     if not losses or report.sure(losses[0])[0] is not Certainty.PROVEN or span is None:
         return
+    if report.engine.links.dropped_inside:
+        return  # it may have told of another loss just before
     # a loss before it that no packet shows has it wait for 10 s
     claim = replace(absence(due.mark.frame, END if span.mark is None else span.mark.frame,
                             certified=whole, timed=True), best=Certainty.LIKELY)  # fmt: skip

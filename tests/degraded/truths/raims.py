@@ -98,7 +98,7 @@ def _subject(found: Finding) -> tuple[str, str]:
     named = _NAMED.search(found.text)
     if not found.stream and named is not None:
         return named[2], _SERVICE.sub("", named[1])
-    bridge, _, subject = found.stream.partition("|")
+    bridge, subject = [*found.stream.split("|"), ""][:2]  # behind them the receiver's start
     return bridge, _SERVICE.sub("", subject)
 
 

@@ -14,6 +14,7 @@ from tests.replay.raims.builders import (
     LINK,
     ME,
     PEER,
+    SECOND,
     T0,
     THERE,
     World,
@@ -206,3 +207,86 @@ def test_what_came_on_one_connection_is_before_what_the_observer_says_on_another
     rows = replayed([row_of(event, "raims") for event in story], settings)
     (row,) = (r["detail"] for r in rows if r["kind"] == "STREAM")
     assert row["delivered"] == [[F0, F0 + 1]]
+
+
+NEXT = "cc" * 16
+
+
+def starts_again(world: World, at: float, *, helo: bool = True) -> None:
+    """Another start of the daemon here, which subscribes as the one before."""
+    told = json.dumps({"name": "B", "address": f"{HERE}:7239"})
+    world.feed(at, kind=Kind.MEMBER, wire_kind="MEMBER", source=NEXT, detail=told)
+    if helo:
+        world.notice("HELO", at, source=NEXT, stream=None, start=T0 + round(at * SECOND),
+                     sub_seqno=0)  # fmt: skip
+    world.notice("JOIN", at, source=NEXT, kind=Kind.SUBSCRIBE, stream=None, seqno=1, subject="_1.A")
+
+
+def delivered_of(world: World) -> list[int | None]:
+    """How many messages each start of the daemon here had."""
+    found = [row.detail for row in world.rows() if row.kind == "STREAM"]
+    return [None if s["delivered"] is None else sum(b - a + 1 for a, b in s["delivered"])
+            for s in found]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("last_word", "at", "delivered"),
+    [
+        (None, 0.3, [None, 1]),  # it was killed before or behind the message
+        ("HB", 0.3, [2, 1]),  # which says that it lived still
+        ("BYE", 0.15, [1, 1]),  # and which that it took no more
+    ],
+)
+def test_what_a_start_took_is_known_up_to_its_last_word(
+    last_word: str | None, at: float, delivered: list[int | None]
+) -> None:
+    world = World()
+    world.data(F0, 0.1)
+    if last_word == "BYE":
+        world.notice(last_word, at, source=ME, stream=None)
+    world.data(F0 + 1, 0.2)
+    if last_word == "HB":
+        world.notice(last_word, at, source=ME, stream=None, start=T0, sub_seqno=0)
+    starts_again(world, 1.0)
+    world.data(F0 + 2, 1.1)
+    assert delivered_of(world) == delivered
+    counted = [row["null_rte"] for row in world.table("loss")]
+    assert counted == [0, 0]
+    streams = [row.stream for row in world.rows() if row.kind == "STREAM"]
+    assert streams == [f"{PEER}|_1.A", f"{PEER}|_1.A|2"]
+
+
+def test_what_waited_for_a_start_is_not_handed_to_the_next_whose_first_word_is_missing() -> None:
+    for helo in (True, False):
+        world = World()
+        for sqn in (1, 3):
+            world.engine.feed(packet("ODATA", sqn, 0.1, stream=f"{LINK}|"))
+            world.data(F0 + sqn, 0.1, stream=STREAM, fresh_id=sqn)
+        starts_again(world, 1.0, helo=helo)
+        world.engine.feed(packet("ODATA", 4, 1.1, stream=f"{LINK}|"))
+        world.data(F0 + 4, 1.1, stream=STREAM, fresh_id=4)
+        assert delivered_of(world) == [None, 1 if helo else None]
+
+
+def test_of_two_daemons_at_one_interface_nobody_can_tell_which_had_what() -> None:
+    world = World()
+    starts_again(world, 0.5)
+    for number in range(3):
+        world.data(F0 + number, 1 + number / 10)
+    world.notice("HB", 2.0, source=ME, stream=None, start=T0, sub_seqno=0)
+    assert delivered_of(world) == [None]
+    assert {row["msg_loss"] for row in world.table("loss")} == {None}
+
+
+@pytest.mark.parametrize("word", ["SPM", "ODATA"])
+def test_a_receiver_that_starts_wants_nothing_from_before_its_first_packet(word: str) -> None:
+    """It was not there for 3 and 4; of an SPM's 5 it only learns that it is past."""
+    world = World()
+    world.engine.feed(packet("ODATA", 2, 0.1, stream=f"{LINK}|"))
+    starts_again(world, 1.0)
+    world.engine.feed(packet(word, 5, 1.1, stream=f"{LINK}|"))
+    window = world.engine.links.pgm[LINK].window
+    assert list(window.holes) == []
+    world.engine.feed(packet("ODATA", 6, 1.2, stream=f"{LINK}|"))
+    world.data(F0 + 6, 1.2, stream=STREAM, fresh_id=6)
+    assert delivered_of(world) == [1]
