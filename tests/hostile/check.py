@@ -113,7 +113,9 @@ def failure(
                     return Failure("isolation", *missing)
             if otherwise:  # all at once; which of them it is, is asked where it fails
                 modes, cuts = {"compile_it": False}, {"cuts": _cuts(mutants, paths)}
-                changes = {"modes": modes, "cuts": cuts, " and ".join(OTHERWISE): modes | cuts}
+                changes: dict[str, dict[str, Any]] = {
+                    "modes": modes, "cuts": cuts, " and ".join(OTHERWISE): {**modes, **cuts},
+                }  # fmt: skip
                 together = " and ".join(otherwise)
                 other = replace(options, **changes[together])
                 if differs := _differences(report, _report(given, other)):

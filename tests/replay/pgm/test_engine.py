@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from seqaudit.replay.contract.event import Event, Flag
+from seqaudit.decoders.contract.events import Flag
+from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.results import FINDING, GAP
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.pgm import findings as pgm_findings
