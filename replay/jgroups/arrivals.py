@@ -459,19 +459,16 @@ class JudgedStream:
         if outcome is Outcome.RECOVERED:
             self.lost.add(*piece)  # V1
             self.useful += size
-            assert self._filling is not None
-            if self._may_be_late(gap):
-                self._answered.append(Answered(piece, gap, self._filling.fresh_id, took_ns))
+            filling = self._filling
+            assert filling is not None
+            fresh_id = None if filling.repair else filling.fresh_id  # it counts by itself
+            self._answered.append(Answered(piece, gap, fresh_id, took_ns))
         elif outcome is Outcome.EITHER:
             self.undecidable += size
         elif outcome is Outcome.REORDERED and self._is_overtaken(piece):
             self.reordered.add(*piece, part.last)
             if self._older:
                 self.overtaken.add(*piece, part.last)
-
-    def _may_be_late(self, gap: Gap) -> bool:
-        """Can a copy still show that what filled this gap was the original?"""
-        return True
 
     def _is_overtaken(self, piece: Range) -> bool:
         """OOB messages, and what only they overtook, are out of order by design (V15)."""

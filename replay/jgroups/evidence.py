@@ -221,10 +221,13 @@ class Beginning:
         first, last = event.first_mark(), event.last_mark()
         original: int | None = None
         if event.seqno > self._top:
-            before = self._top_at
-            if before is not None and event.seqno == self._top + 1:
-                if before.frame != first.frame and first.at_ns - before.at_ns < SECOND_NS:
-                    original = event.seqno
+            before = self._top_at if event.seqno == self._top + 1 else None
+            if (
+                before is not None
+                and before.frame != first.frame
+                and first.at_ns - before.at_ns < SECOND_NS
+            ):
+                original = event.seqno
             elif event.count > 1 and last.frame > first.frame and not event.flags & Flag.LISTED:
                 original = event.seqno + 1
         if event.stop_seqno - 1 > self._top:

@@ -141,7 +141,10 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool) -> None
         row["unknown"]["delivered"] = _MAY_HAVE_COME
     open_to_doubt = window.of_unknown_fate(ended)
     if open_to_doubt:
-        at_least, row["lost"] = row["lost"], None
+        lost = RangeSet([*window.lost, *yet])  # but what nobody here was seen to ask for
+        for part in (*window.by_others, *window.by_rebuilt):
+            lost.remove(*part)
+        at_least, row["lost"], row["lost_seqnos"] = lost.total(), None, inclusive(listed(lost))
         row["unknown"]["lost"] = (
             f"{at_least} or more: of {open_to_doubt} others it cannot be told, because "
             "this capture does not hold how they came"

@@ -168,6 +168,14 @@ class McastEngine:
             role = SENDER if self.members.is_local(stream.sender) else RECEIVER
             self.ends.has_end(role, stream.key, event, None, None)
 
+    def is_member(self) -> bool:
+        """Is this one in a view that was seen, or does it multicast? Then it is in the cluster,
+        also where the capture lacks its join."""
+        local = self.members.local
+        own = self.streams.get(f"{self.cluster}|{local}")
+        seen = any(local in view.members for view, _, _ in self.seen.views)
+        return seen or (own is not None and own.arrivals > 0)
+
     def _from_local(self, event: Event) -> bool:
         return event.source is not None and event.source == self.members.local
 

@@ -120,7 +120,7 @@ class ReceiverModel(JudgedStream):
         self._told: deque[int] = deque(maxlen=LAST_TOLD)  # by HIGHEST_SEQNO
         self._floor = None if based is None else low  # it begins no later; null: nothing tells yet
         self._spoken_at = based  # when this member said something of it last
-        self._exists_since = based  # when a view, a digest or that showed first that it is there
+        self.exists_since = based  # when a view, a digest or that showed first that it is there
         self.own_level = low if known else 0
         self._level_at: Mark | None = None  # when it said so
         self._last_id: int | None = None  # the newest of the datagrams so far
@@ -293,8 +293,11 @@ class ReceiverModel(JudgedStream):
         nobody can tell whether it was for it.
         """
         if self._floor is None:
-            self._floor, self._exists_since = level, mark
+            self._floor, self.exists_since = level, mark
             self.beginning.begins(level)
+            due, came = self._acks_due, self.tracker.first
+            if due is not None and came is not None:  # who comes late with it may have joined since
+                self.untold |= mark.at_ns - came.first.at_ns > due.due_ns()
         before, self._spoken_at = self._spoken_at, mark
         same = before is not None and mark.at_ns - before.at_ns <= self._merge_ns
         if not same:
@@ -322,7 +325,7 @@ class ReceiverModel(JudgedStream):
         if self.ended is None:
             if self.window.low >= low:
                 return
-            self.untold |= self._exists_since is None
+            self.untold |= self.exists_since is None
             self._take_back(mark.at_ns)
             self._end_unasked(mark.at_ns, self.outside_window.ranges, over=False)
         for part in RangeSet(self.delivery.ranges).missing(self.window.low + 1, low + 1):
@@ -439,8 +442,7 @@ class ReceiverModel(JudgedStream):
         for part in rest.remove(self.start, (self._floor or 0) + 1):
             self.undecidable += part[1] - part[0]
         for part in list(rest):
-            if self.two_members:
-                self._original_came(part, event)
+            self._original_came(part, event)
             size = part[1] - part[0]
             in_doubt = total(self.inner_loss.ranges.within(*part))
             in_doubt += total(self.waited.within(*part))
@@ -466,8 +468,10 @@ class ReceiverModel(JudgedStream):
             self.came_acked_count += part[1] - part[0]
 
     def _is_late_original(self, answered: Answered, event: Event) -> bool:
-        """Two copies for one request of the only member that can ask: the first was no answer."""
-        return answered.gap.requests == 1
+        """Two copies for one request of the only member that can ask: the first was no answer. Nor
+        is this one, if it was sent before it."""
+        older = not event.arrival().repair and sent_later(answered.fresh_id, event.fresh_id)
+        return older or (self.two_members and answered.gap.requests == 1)
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -490,7 +494,7 @@ class ReceiverModel(JudgedStream):
     def _asked_after(self, had: list[Range], came: Mark, mark: Mark) -> None:
         """Asked for after it came, and what told of it came later: that was read, this not. What
         came before the window is known to be there may have come from no member."""
-        since = self._exists_since
+        since = self.exists_since
         there = since is not None and since.frame <= came.frame
         if there and read_between(self._elapsed, came, mark):
             for part in had:
@@ -546,9 +550,6 @@ class ReceiverModel(JudgedStream):
         for part in self._for_highest:
             ticks.remove(*part)
         return list(ticks)
-
-    def _may_be_late(self, gap: Gap) -> bool:
-        return gap.requested is not None
 
     # -- delivery --------------------------------------------------------------------------------
 

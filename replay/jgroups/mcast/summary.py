@@ -1,7 +1,7 @@
 """The rows that describe multicast streams: summaries and gaps (replay/README.md 5)."""
 
 from seqaudit.replay.contract.report_rows import NOT_VISIBLE, directed, receipt_unknown
-from seqaudit.replay.contract.settings import MEMBER, Vantage
+from seqaudit.replay.contract.settings import MEMBER
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.mcast.engine import McastEngine
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
@@ -39,8 +39,7 @@ def stream_row(engine: McastEngine, stream: McastStream, *, over: bool) -> Mcast
         "delivered_interval": None,
     }
     if receiver is not None:
-        interval = engine.reports_interval.get(stream.key)
-        _received(row, interval, receiver, engine.vantage, over=over)
+        _received(row, engine, stream, receiver, over=over)
     elif role == stream_rows.RECEIVER:
         stream_rows.nothing_received(row)
     else:
@@ -54,12 +53,13 @@ def stream_row(engine: McastEngine, stream: McastStream, *, over: bool) -> Mcast
 
 def _received(
     row: McastStreamRow,
-    interval: tuple[int, int] | None,
+    engine: McastEngine,
+    stream: McastStream,
     receiver: ReceiverModel,
-    vantage: Vantage,
     *,
     over: bool,
 ) -> None:
+    interval = engine.reports_interval.get(stream.key)
     if interval is not None:
         row["delivered_interval"] = list(interval)
         row["unknown"]["delivered"] = (
@@ -74,13 +74,18 @@ def _received(
             "messages came about when it joined, or when their sender did, or it lacked some from "
             "before the capture, and nothing tells which of them it took"
         )
+    if receiver.exists_since is None and not engine.is_member():
+        row["delivered"] = None
+        row["unknown"]["delivered"] = (
+            "no view, digest or message of this member shows that it was in the cluster then"
+        )
     if receiver.undelivered:
         row["delivered"] = None
         row["unknown"]["delivered"] = (
             "this member asked for messages that had arrived, and no copy, ACK or digest tells "
             "whether it had them when its window ended (MC013)"
         )
-    stream_rows.dropped_inside(row, receiver.inner_loss.ranges.total(), vantage)
+    stream_rows.dropped_inside(row, receiver.inner_loss.ranges.total(), engine.vantage)
 
 
 def _passed(row: McastStreamRow, passing: PassingModel) -> None:

@@ -47,7 +47,7 @@ class Pair:
         self.sender = sender
         self.receiver = receiver
         self.streams: dict[int | None, Stream] = {}
-        self.current: Stream | None = None  # of the last DATA or ACK
+        self.current: Stream | None = None  # that requests are for, by the frames before them
         self.nameless: list[Event] = []  # came before any frame that names its connection
         self.unnamed_syncs = 0  # SEND_FIRST_SEQNO since the last frame that does
         self.sending: SenderMachine | None = None
@@ -249,7 +249,7 @@ class UnicastEngine:
         assert event.seqno is not None
         pair = self._pair(event.destination, event.source, event)
         stream = self._stream(pair, event)
-        if pair.current is None:
+        if pair.receiving is not None or pair.current is None or _is_later(stream, pair.current):
             self._names(pair, stream, event)
         self._settle_syncs(pair, stream)
         stream.saw(event)
@@ -465,3 +465,9 @@ class UnicastEngine:
                 pair.sending.view(with_peer=pair.receiver in view.members, mark=mark)
             if pair.receiving is not None:
                 pair.receiving.view(with_peer=pair.sender in view.members, mark=mark)
+
+
+def _is_later(stream: Stream, than: Stream) -> bool:
+    """Was a connection opened after another one of its member (4.2)?"""
+    one, other = stream.conn_id, than.conn_id
+    return one is not None and other is not None and one > other

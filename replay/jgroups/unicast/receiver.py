@@ -340,6 +340,11 @@ class ReceiverMachine(ReplayedEntry):
             facts.requests.finish()
             facts.after_ack.finish()
 
+    def tells_nothing_of(self, stream: Stream) -> bool:
+        """Came there what no word of this member and no first message shows a window for?"""
+        waits = self.stopped is not None or any(of is stream for _, of in self._cache)
+        return waits and not self._known
+
     # -- reading ---------------------------------------------------------------------------------
 
     def _read_up_to(self, level: int, stream: Stream) -> None:
@@ -506,9 +511,12 @@ class ReceiverMachine(ReplayedEntry):
                 self._accept(event, stream)
 
     def _open(self, stream: Stream, low: int, mark: Mark, why: str) -> None:
-        facts = self.facts_of(stream)
+        facts, received = self.facts_of(stream), stream.received
         window = Window(low, self._capacity if self._unicast4 else None)
         self.entry = ReceiveEntry(stream, window, mark, RangeSet(facts.delivered))
+        if received is not None:  # what it begins behind an earlier one had, captured or not
+            for piece in facts.delivered.missing(received.start, low + 1):
+                self._hand_on(self.entry, piece, mark)
         self._known = True
         stream.enter(OPEN, mark, why)
 

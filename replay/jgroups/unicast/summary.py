@@ -78,6 +78,9 @@ def _received(
         return
     facts = machine.facts_of(stream)
     stream_rows.received(row, received, over=over)
+    if machine.tells_nothing_of(stream):
+        row["delivered"] = None
+        row["unknown"]["delivered"] = "nothing in this capture shows that its receiver had a window"
     row["start_known"] = received.start_known or received.start == 1
     row["redelivered"] = facts.redelivered_count
     row["dropped_without_window"] = facts.without_window_count

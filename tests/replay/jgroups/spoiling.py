@@ -35,6 +35,19 @@ def standing(results: Iterable[Result], way: str) -> Iterator[Result]:
             yield row
 
 
+def numbers(ranges: Iterable[list[int]]) -> list[int]:
+    """Of inclusive ranges, in their order."""
+    return [n for first, last in ranges for n in range(first, last + 1)]
+
+
+def figures_hold(row: Result, lost: set[int], delivered: list[int]) -> bool:
+    """Is what a stream says of its receiver so: lost, or lacked, was each that it calls lost, and
+    of what it calls delivered, or what lies between, all was?"""
+    told = numbers(row.detail["delivered"] or ())
+    between = {n for n in delivered if told and min(told) <= n <= max(told)}
+    return set(numbers(row.detail["lost_seqnos"] or ())) <= lost and set(told) == between
+
+
 def moved(event: Event, by_ns: int) -> Event:
     return replace(event, at_ns=event.at_ns + by_ns, last_at_ns=event.last_at_ns + by_ns)
 

@@ -503,6 +503,29 @@ def test_the_documents_1_3_4_2_5_between_two_members_shows_in_the_second_copy() 
     assert three.gaps() == [("recovered", [[2, 2]])]
 
 
+@pytest.mark.parametrize(("ids", "outcome"), [((5, 2), "reordered"), ((5, 6), "recovered")])
+def test_an_original_that_comes_behind_its_repair_was_late(
+    ids: tuple[int, int], outcome: str
+) -> None:
+    """C may have asked for it; by its IP id it was sent before the repair."""
+    first, other = ids
+    told = heard(
+        "B", JOINED, msg(1, ip_id=1), msg(3, ip_id=3), msg(4, ip_id=4), 900, msg(2, ip_id=first),
+        msg(2, ip_id=other), ack(4),
+    )  # fmt: skip
+    assert told.gaps() == [(outcome, [[2, 2]])]
+    assert told.told("lost") == {"lost": int(outcome == "recovered")}
+
+
+def test_what_comes_to_a_member_that_nothing_shows_to_be_one_may_not_be_delivered() -> None:
+    """Its interface is in the group before its join, which the capture lacks."""
+    story = (msg(4, 6), msg(7), 600)
+    assert heard("B", *story).delivered() is None
+    assert heard("B", *story, ack(7)).delivered() == [[4, 7]]
+    assert heard("B", *story, msg(1, by=B)).delivered() == [[4, 7]]
+    assert heard("B", *story, 1000, ack(7)).delivered() is None  # a member acknowledges at its tick
+
+
 @pytest.mark.rule("D10")
 def test_the_documents_1_3_4_2_5_without_ids_and_request_is_undecidable_after_a_tick() -> None:
     told = heard("B", JOINED, msg(1), msg(3), msg(4), 900, msg(2), msg(5))
@@ -879,7 +902,7 @@ def test_what_arrives_after_this_member_left_is_no_loss_of_it() -> None:
 
 @pytest.mark.rule("V13")
 def test_a_capture_that_begins_in_mid_stream_starts_at_the_first_message() -> None:
-    told = heard("B", msg(500), msg(502), msg(499), 2000)
+    told = heard("B", msg(1, by=B), msg(500), msg(502), msg(499), 2000)
     assert told.told("start_known", "delivered") == {
         "start_known": False,
         "delivered": [[500, 500]],

@@ -1,5 +1,6 @@
 """The sender's rows (S, and what of D and V concerns a sender), captured at A."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -293,6 +294,9 @@ def test_whoever_asks_lacks_what_passed_while_it_had_its_window() -> None:
     assert older.findings() == [("MC024", UNTOLD, [[2, 3]])]
     unsent = heard("A", *LATER, msg(6), 600, xmit_req(5, by=B))
     assert unsent.findings() == [("MC024", UNTOLD, [[5, 5]])]
+    run = replace(msg(3, 6), last_frame=3)  # rows are joined to runs
+    in_a_run = heard("A", *LATER[:5], 1100, run, 600, xmit_req(5, by=B))
+    assert in_a_run.findings() == [("MC024", "proven", [[5, 5]])]
 
 
 @pytest.mark.rule("S11")

@@ -1,4 +1,4 @@
-"""What is proven of a spoiled capture of the model's world is true of that world.
+"""What is proven, and told in figures, of a spoiled capture of the model's world is true of it.
 
 The ways of ``tests.degraded`` that need no bytes, on the events of one end's capture: recordings
 show few kinds of trouble, a world any number of them.
@@ -9,8 +9,17 @@ from typing import Any, Final
 
 import pytest
 
+from seqaudit.replay.contract.results import STREAM, Result
 from tests.replay.builders import MS, A, B
-from tests.replay.jgroups.spoiling import BEGIN_NS, SPARSE, WAYS, Events, spoiled, standing
+from tests.replay.jgroups.spoiling import (
+    BEGIN_NS,
+    SPARSE,
+    WAYS,
+    Events,
+    figures_hold,
+    spoiled,
+    standing,
+)
 from tests.replay.jgroups.unicast.test_model import PROVEN, audited
 from tests.replay.jgroups.unicast.world import Plan, World
 
@@ -63,6 +72,13 @@ def true(point: str, row: Any, world: World, events: Events) -> bool:
     return (point, row.rule) in PROVEN and PROVEN[point, row.rule](world.truth)
 
 
+def figures_are_true(row: Result, world: World) -> bool:
+    """Of a stream at its receiver; what it asked for in vain as a new window it had had."""
+    conn, truth = row.detail["conn_id"], world.truth
+    lost = {n for of, n in truth.first_copy_lost | truth.lacked if of == conn}
+    return figures_hold(row, lost, [n for of, n in truth.delivered if of == conn])
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_proven_of_a_spoiled_capture_is_true(way: str) -> None:
     found = 0
@@ -72,7 +88,11 @@ def test_what_is_proven_of_a_spoiled_capture_is_true(way: str) -> None:
             continue  # see test_model
         for point, captured in ((A, world.at_a), (B, world.at_b)):
             events = spoiled(captured, way, seed)
-            for row in standing(audited(point, events).results, way):
+            results = audited(point, events).results
+            for row in results if point == B else ():
+                if row.kind == STREAM and row.detail["conn_id"] is not None:
+                    assert figures_are_true(row, world), (seed, row.detail)
+            for row in standing(results, way):
                 found += 1
                 if way == "twice" and row.rule == "UC029":
                     continue  # it says: or from the capturing machine

@@ -227,3 +227,43 @@ def test_uc020_a_connection_that_only_its_close_names_may_be_a_damaged_number(
     before: list[Step], certainty: str
 ) -> None:
     assert dict(heard(A, *before, close()).findings())["UC020"] == certainty
+
+
+@pytest.mark.parametrize(
+    ("behind", "last"),
+    [
+        ([data(6, first=True), TICK, ack(6, 3)], 6),  # its sender knew of an ACK for 5
+        ([ack(6, 3)], 6),
+        ([request(7), data(7), TICK, ack(7, 3)], 7),
+    ],
+)
+def test_what_a_window_begins_behind_an_earlier_one_delivered(
+    behind: list[Step], last: int
+) -> None:
+    story: list[Step] = [data(1), data(2), TICK, ack(2, 1), 3 * SECOND, sync(2), TICK, *behind]
+    assert heard(B, *story).told("delivered") == {"delivered": [[1, last]]}
+
+
+def test_of_what_came_without_a_word_of_its_receiver_nobody_can_tell_whether_it_was_delivered() -> (
+    None
+):
+    assert heard(B, data(5, 7)).told("delivered") == {"delivered": None}
+    assert heard(B, data(5, 7), 3 * SECOND, data(8)).told("delivered") == {"delivered": None}
+    assert heard(B, data(5, 7), TICK, ack(7, 3)).told("delivered") == {"delivered": [[5, 7]]}
+    assert heard(B, data(5, 7), sync(1)).told("delivered") == {"delivered": []}
+
+
+def test_requests_are_for_the_connection_that_the_member_acknowledged_last() -> None:
+    """Only its own messages are captured."""
+    told = heard(B, ack(1, 1, conn=0), TICK, ack(1, 2, conn=1), TICK, request(2), TICK, ack(3, 3))
+    sent = [row.detail["requests"]["sent"] for row in told.results if row.kind == "STREAM"]
+    assert sent == [0, 1]
+
+
+def test_what_came_before_the_window_that_asks_was_opened_an_earlier_one_may_have_had() -> None:
+    """That was lost soon after a SEND_FIRST_SEQNO, so the next one had to wait."""
+    story: list[Step] = [
+        data(2), sync(1), data(1), 300, ack(2, 2), data(6), 100, data(7), 1700, data(7), sync(3),
+        data(3, first=True), TICK, ack(3, 4), TICK, request(4, 5, 6), data(4, 6), TICK, ack(7, 5),
+    ]  # fmt: skip
+    assert said(heard(B, *story), "UC034") == [("likely", [[6, 6]])]
