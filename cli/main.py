@@ -69,7 +69,8 @@ COLLECT_AFTER: Final = 500_000
 _LACKS: Final = frozenset(
     {
         errno.EACCES, errno.EAGAIN, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE,
-        errno.ENFILE, errno.ENOLCK, errno.ENOMEM, errno.ENOSPC, errno.EPERM, errno.EROFS,
+        errno.ENAMETOOLONG, errno.ENFILE, errno.ENOLCK, errno.ENOMEM, errno.ENOSPC, errno.EPERM,
+        errno.EROFS, errno.ESTALE,
     }
 )  # fmt: skip
 

@@ -26,6 +26,7 @@ from seqaudit.decoders.capture.sources import (
     InOrder,
     Rejoined,
     Sequence,
+    changed,
     open_source,
 )
 from seqaudit.decoders.contract.errors import CaptureError
@@ -199,8 +200,7 @@ class Reader:
             how = f"{piece.size_bytes} bytes planned, {found} found"
             if found == piece.size_bytes:
                 how = f"{found} bytes as planned, written at another time"
-            problem = f"changed while being read: {how}"
-            raise CaptureError(piece.path, problem, "wait until it is complete and run again")
+            raise changed(piece.path, how)
         if not piece.compression:
             return source, None
         inner = Decompressed(InOrder(source), piece.compression)
@@ -214,7 +214,7 @@ class Reader:
             chunk = min(chunk, max(4096, size))
             room = min(room, size // walkers.RECORD_HEADER_LEAST + 1)
         self._window = FileWindow(
-            source, compile_it=self.compile_it, chunk_bytes=chunk, size_bytes=size
+            source, piece.path, compile_it=self.compile_it, chunk_bytes=chunk, size_bytes=size
         )
         self._columns = np.empty((9, spread(room)), np.int64)[:, :room]
         columns: list[Any] = list(self._columns)

@@ -142,7 +142,8 @@ def open_source(path: str) -> ByteSource:
 
 
 class FileWindow:
-    """A stretch of the capture in memory, moved forward as it is used up.
+    """A stretch of the capture in memory, moved forward as it is used up. A file that ends before
+    its size in the plan was cut off meanwhile, which raises CaptureError.
 
     Attributes:
         base: file offset of the first byte; length: bytes held; at_end: 1 if the file ends there.
@@ -152,9 +153,10 @@ class FileWindow:
     """
 
     def __init__(
-        self, source: ByteSource, *, compile_it: bool, chunk_bytes: int, size_bytes: int
+        self, source: ByteSource, path: str, *, compile_it: bool, chunk_bytes: int, size_bytes: int
     ) -> None:
         self._source = source
+        self._path = path
         self._compile_it = compile_it
         self._size_bytes = size_bytes  # of the file; -1: not known
         self._buffer = np.empty(chunk_bytes, np.uint8)
@@ -195,11 +197,22 @@ class FileWindow:
         got = self._source.read_into(offset + held, room)
         self.length = held + got
         if self._size_bytes >= 0:
-            self.at_end = 1 if offset + self.length >= self._size_bytes or got < len(room) else 0
+            self.at_end = 1 if offset + self.length >= self._size_bytes else 0
+            if got < len(room):
+                ends = offset + self.length
+                how = f"{self._size_bytes} bytes planned, none found behind {ends}"
+                raise changed(self._path, how)
         else:
             self.at_end = 1 if got < len(room) else 0
         view = self._buffer.data[: self.length].toreadonly()
         self.data = view if self._compile_it else bytes(view)
+
+
+def changed(path: str, how: str) -> CaptureError:
+    """A file is not the one that was planned."""
+    return CaptureError(
+        path, f"changed while being read: {how}", "wait until it is complete and run again"
+    )
 
 
 def _refusal(path: str, error: OSError) -> CaptureError:

@@ -96,3 +96,10 @@ def test_a_file_of_events_has_no_datagrams_to_infer_from(tmp_path: Path) -> None
     told = CliRunner().invoke(main, ["infer", events, *direct])
     assert told.exit_code == 2
     assert told.stderr == f"error: {events}: holds events, no datagrams; name the capture\n"
+
+
+@pytest.mark.parametrize("words", [("audit",), ("info",), ("audit", str(LOSSY), "--feed")])
+def test_a_name_longer_than_a_file_can_have_is_one_line(words: tuple[str, ...]) -> None:
+    told = CliRunner().invoke(main, [*words, "a" * 5_000])
+    assert (told.exit_code, told.stderr.count("\n")) == (2, 1)
+    assert told.stderr.startswith("error: File name too long")

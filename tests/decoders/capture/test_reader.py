@@ -528,6 +528,16 @@ def test_a_file_that_changed_since_it_was_planned_is_refused(tmp_path: Path) -> 
         frames_of(Reader(piece, False))
 
 
+def test_a_file_that_is_cut_off_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, pcap(packets(300)))
+    (piece,) = plan_pieces(str(path), 0, 0, 1 << 40)
+    records = iter(Reader(piece, False, chunk_bytes=1000))
+    next(records)
+    os.truncate(path, 5000)
+    with pytest.raises(CaptureError, match=r"changed while .* planned, none found behind 5000"):
+        list(records)
+
+
 def test_a_path_with_a_scheme_is_opened_through_pyarrow(tmp_path: Path) -> None:
     path = write(tmp_path, pcap(packets(50)))
     pieces = plan_pieces(path.as_uri(), 0, 0, 2000)
