@@ -130,6 +130,7 @@ class Account:
         self._flows: Flows | None = None
         self._counts = np.zeros(0, np.int64)
         self._handed: tuple[Int64s, Int64s] | None = None
+        self._taken_back: list[Int64s] = []
 
     def add(self, packets: Packets, claimed: Int64s | int, *, fragments: bool = True) -> None:
         """The frames of ``packets`` after its decoders have run, fragments only as frames.
@@ -164,22 +165,29 @@ class Account:
     def _of(self, *outcomes: FrameOutcome) -> int:
         return sum(self.frames_by[FRAMES_BY[outcome]] for outcome in outcomes)
 
-    def hand_over(self, flow: Int64s, sizes: Int64s, *, back: bool = False) -> None:
+    def hand_over(self, flow: Int64s, sizes: Int64s) -> None:
         """Packets that were added as other, but that TCP assembly will account for.
 
         Args:
             flow: the kernel's number of each one's destination.
             sizes: on the wire.
-            back: they were handed over, and are other after all.
         """
-        sign = -1 if back else 1
-        self.count(FrameOutcome.OTHER, -sign * len(flow))
+        self.count(FrameOutcome.OTHER, -len(flow))
         if self._handed is None:
             self._handed = np.zeros(k.HOSTS, np.int64), np.zeros(k.HOSTS, np.int64)
         counts = np.bincount(flow)
-        self._handed[0][: len(counts)] += sign * counts
-        totals = np.bincount(flow, weights=sizes).astype(np.int64)
-        self._handed[1][: len(counts)] += sign * totals
+        self._handed[0][: len(counts)] += counts
+        self._handed[1][: len(counts)] += np.bincount(flow, weights=sizes).astype(np.int64)
+
+    def take_back(self, keys: Int64s, sizes: Int64s) -> None:
+        """Packets that were handed over, some time ago, and are other after all.
+
+        Args:
+            keys: of their destinations, as ``Flows`` has them, by the addresses of now.
+            sizes: on the wire.
+        """
+        self.count(FrameOutcome.OTHER, len(keys))
+        self._taken_back.append(_counted(keys, np.ones(len(keys), np.int64), sizes))
 
     def count(self, outcome: FrameOutcome, frames: int, reason: str = "") -> None:
         """Frames with the same fate; nobody's are other."""
@@ -366,12 +374,15 @@ class Account:
         if self._handed is not None:
             left -= self._handed[0][: len(keys)]
             left_sizes -= self._handed[1][: len(keys)]
+        if self._taken_back:
+            rows = [np.stack((keys, left, left_sizes)), *self._taken_back]
+            keys, left, left_sizes = _counted(*np.concatenate(rows, axis=1))
         others = np.flatnonzero(left)
         if last:
             others = self._foremost(others, keys, left)
         self._add_endpoints(keys[others], "", left[others], left_sizes[others])
-        self._flows = None
-        self._handed = None
+        self._flows = self._handed = None
+        self._taken_back = []
 
     def _add_endpoints(self, keys: Int64s, system: str, frames: Int64s, sizes: Int64s) -> None:
         assert self._flows is not None
@@ -382,16 +393,18 @@ class Account:
             self.add_endpoint(protocol, hosts[key >> 32], port, system, count, size)
 
     def _foremost(self, rows: Int64s, keys: Int64s, frames: Int64s) -> Int64s:
-        """Of endpoints after which none comes: those that may be listed; the others are counted.
+        """Of endpoints after which none comes: those that may be listed; the others are counted,
+        or come last.
         An address that is known already may have more frames than are here."""
         assert self._flows is not None
-        room = ENDPOINTS_HELD - len(self._endpoints)
-        if len(rows) <= ENDPOINTS or len(rows) > room:
+        if len(rows) <= ENDPOINTS:
             return rows
         hosts = self._flows.hosts
         host, protocol = keys[rows] >> 32, keys[rows] >> 16 & 0xFF
         names = np.array([protocol_name(one) for one in range(256)])[protocol]
         order = np.lexsort((keys[rows] & 0xFFFF, hosts.ranks(host), names, -frames[rows]))
+        if len(rows) > ENDPOINTS_HELD - len(self._endpoints):
+            return rows[order]  # those that find no room are the last
         known = {address for _, address, _, _ in self._endpoints}
         kept = np.zeros(len(rows), np.bool_)
         kept[order[:ENDPOINTS]] = True
@@ -407,6 +420,14 @@ class Account:
             known[0], known[1] = min(known[0], low), max(known[1], high)
         elif len(self._ttl) < TTL_ADDRESSES:
             self._ttl[source] = [low, high]
+
+
+def _counted(keys: Int64s, frames: Int64s, sizes: Int64s) -> Int64s:
+    """(3, n) each key once, with the sums of its frames and sizes."""
+    order = np.argsort(keys, kind="stable")
+    first = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    sums = [np.add.reduceat(column[order], first) for column in (frames, sizes)]
+    return np.stack((keys[order][first], *sums))
 
 
 def _sums(packets: Packets, rows: slice | Int64s) -> FrameSums:

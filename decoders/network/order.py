@@ -11,8 +11,8 @@ in order costs one comparison a record, and chunks are put in order one by one; 
 its border tears records that belong together, the capture is decoded again by ``overlap``.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
@@ -21,6 +21,7 @@ import numpy as np
 from seqaudit.decoders.capture.reader import Records
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network.account_rows import PieceOrderDetail
+from seqaudit.decoders.network.sent_order import COMPARED, votes
 
 #: Queues of network cards are apart by no more than this.
 HORIZON_NS: Final = 20_000_000
@@ -28,8 +29,6 @@ HORIZON_NS: Final = 20_000_000
 SINGLE_NS: Final = 1_000_000_000
 #: Time stamps that were rounded go back by so little.
 ROUNDED_NS: Final = 1_000
-#: Records of a late stretch, and before it, that are compared.
-COMPARED: Final = 200
 #: Late stretches of a bucket of the file that are looked at one by one; of more the horizon alone
 #: decides where it can, and of still more the horizon in any case.
 BUCKET_BITS: Final = 20
@@ -38,12 +37,7 @@ MOST_LOOKED_AT: Final = 64
 #: Steps, and records that stand elsewhere, that are named; the others are counted.
 NAMED_STEPS: Final = 100
 NAMED_MOVES: Final = 200_000
-
-#: Offset of the IP header by link type; Ethernet has tags between.
-_NETWORK: Final = {0: 4, 12: 0, 101: 0, 108: 4, 113: 16, 228: 0, 276: 20}
-_ETHERNET: Final = 1
-_TAGS: Final = frozenset({0x8100, 0x88A8, 0x9100})
-_TCP: Final = 6
+_NO_ROWS: Final = np.zeros(0, np.int64)
 
 #: Columns of records that go with them; ``frame`` is the place.
 COLUMNS: Final = (
@@ -245,85 +239,127 @@ def arrangement(records: Records, times: Int64s) -> Arrangement:
     Args:
         times: see ``filled``.
     """
-    borders, late, by_ns, steps = [0], [], [], []
-    guessed: list[int] = []
-    looked: dict[int, int] = {}
-    begin = 0
-    while True:
-        own = times[begin:]
-        highs = np.maximum.accumulate(own)
-        behind = np.flatnonzero(own < highs)
-        found = _step(records, times, highs, behind, begin, looked, guessed)
-        kept = behind if found is None else behind[behind < found[0] - begin]
-        late.append(kept + begin)
-        by_ns.append(highs[kept] - own[kept])
-        if found is None:
-            break
-        begin, step = found
-        if begin > borders[-1]:
+    borders, steps = [0], []
+    late, by_ns = [_NO_ROWS], [_NO_ROWS]
+    stretches = _LateStretches(records, times)
+    falls = np.flatnonzero(times[1:] < times[:-1]) + 1
+    first, begin, high = _after(falls, 0), 0, int(times[0])
+    while first < records.count:
+        high = max(high, int(times[first - 1]))
+        step = stretches.step(begin, first, high)
+        if step is None:
+            end = stretches.end(first, high)
+            late.append(np.arange(first, end))
+            by_ns.append(high - times[first:end])
+            fell = end < records.count and times[end] < high
+            first = end if fell else _after(falls, end)
+        else:
+            begin, high = first, int(times[first])
             borders.append(begin)
-        if step is not None:
-            steps.append((begin, step))
+            steps += [(begin, said) for said in step if said is not None]
+            first = _after(falls, begin)
     parts = pairwise([*borders, records.count])
-    order = [first + np.argsort(times[first:stop], kind="stable") for first, stop in parts]
+    order = [start + np.argsort(times[start:stop], kind="stable") for start, stop in parts]
     return Arrangement(
-        np.concatenate(order), np.concatenate(late), np.concatenate(by_ns), borders, steps, guessed
+        np.concatenate(order),
+        np.concatenate(late),
+        np.concatenate(by_ns),
+        borders,
+        steps,
+        stretches.guessed,
     )
 
 
-def _step(
-    records: Records,
-    times: Int64s,
-    highs: Int64s,
-    late: Int64s,
-    begin: int,
-    looked: dict[int, int],
-    guessed: list[int],
-) -> tuple[int, Backstep | None] | None:
-    """The first record behind a step, and what is said of it; null if records are only out of
-    order.
+def _after(falls: Int64s, row: int) -> int:
+    """The next record behind one at which time goes back; behind all if there is none."""
+    at = int(np.searchsorted(falls, row, side="right"))
+    return int(falls[at]) if at < len(falls) else np.iinfo(np.int64).max
 
-    Args:
-        looked: late stretches that were looked at, by bucket of the file, so that how many are does
-            not depend on where a piece begins.
-        guessed: is given single records of which nothing tells on which side they belong.
-    """
-    if not len(late):
-        return None
-    falls = times[begin + late[:-1]] - times[begin + late[1:]] > HORIZON_NS
-    breaks = np.flatnonzero((np.diff(late) > 1) | falls) + 1
-    for stretch in np.split(late, breaks):
-        first = int(stretch[0])
-        near = stretch[:COMPARED]
-        back = int((highs[near] - times[begin + near]).max())
-        bucket = int(records.offset[begin + first]) >> BUCKET_BITS
-        looked[bucket] = looked.get(bucket, 0) + 1
-        if looked[bucket] > LOOKED_AT and back <= HORIZON_NS:
-            continue
+
+class _LateStretches:
+    """Late records in a row, and whether the clock was set before them."""
+
+    def __init__(self, records: Records, times: Int64s) -> None:
+        self._records = records
+        self._times = times
+        self._looked: dict[int, int] = {}
+        self._clocks = _InterfaceClocks(records.interface)
+        self.guessed: list[int] = []
+
+    def end(self, first: int, high: int, most: int | None = None) -> int:
+        """Where a stretch ends that begins at a record: with one that is not late, or where time
+        goes back by more than the horizon.
+
+        Args:
+            high: the time before it.
+            most: records that are looked at.
+        """
+        stop = len(self._times) if most is None else min(first + most, len(self._times))
+        begin, reach = first + 1, 64
+        while begin < stop:
+            own = self._times[begin - 1 : min(begin + reach, stop)]
+            ends = (own[1:] >= high) | (own[:-1] - own[1:] > HORIZON_NS)
+            at = int(ends.argmax())
+            if ends[at]:
+                return begin + at
+            begin, reach = begin + reach, 2 * reach
+        return stop
+
+    def step(self, begin: int, first: int, high: int) -> tuple[Backstep | None] | None:
+        """What is said of the step before a stretch, if anything is; null if its records are only
+        out of order.
+
+        Args:
+            begin: the record behind the step before it.
+        """
+        times, records = self._times, self._records
+        near = self.end(first, high, COMPARED)
+        back = high - int(times[first:near].min())
+        # so that how many are looked at does not depend on where a piece begins
+        bucket = int(records.offset[first]) >> BUCKET_BITS
+        looked = self._looked[bucket] = self._looked.get(bucket, 0) + 1
+        if looked > LOOKED_AT and back <= HORIZON_NS:
+            return None
         agree, against = (
-            _votes(records, times, begin, begin + first, begin + int(stretch[-1]))
-            if looked[bucket] <= MOST_LOOKED_AT
+            votes(records, times, begin, first, self.end(first, high) - 1)
+            if looked <= MOST_LOOKED_AT
             else (0, 0)
         )
         if against and not agree:
-            continue
-        if not agree and back <= (SINGLE_NS if len(stretch) == 1 else HORIZON_NS):
+            return None
+        if not agree and back <= (SINGLE_NS if near == first + 1 else HORIZON_NS):
             if back > HORIZON_NS:
-                guessed.append(begin + first)
-            continue
-        back = int(highs[first] - times[begin + first])
-        row = begin + first
-        if back <= ROUNDED_NS or _of_other_clock(records, times, row):
-            return row, None
-        return row, Backstep(int(records.frame[row]), int(times[row]), back, agree, against)
-    return None
+                self.guessed.append(first)
+            return None
+        back = high - int(times[first])
+        if back <= ROUNDED_NS or self._clocks.is_other(times, first):
+            return (None,)
+        return (Backstep(int(records.frame[first]), int(times[first]), back, agree, against),)
 
 
-def _of_other_clock(records: Records, times: Int64s, row: int) -> bool:
-    """Whether time goes back only against other interfaces, whose clocks or resolutions differ."""
-    same = records.interface[:row] == records.interface[row]
-    own = times[:row][same]
-    return bool(len(own) < row and (not len(own) or own[-1] <= times[row]))
+class _InterfaceClocks:
+    """Interfaces, whose clocks or resolutions differ."""
+
+    def __init__(self, interfaces: Int64s) -> None:
+        self._interfaces = interfaces
+
+    def is_other(self, times: Int64s, row: int) -> bool:
+        """Whether time goes back only against other interfaces."""
+        before, count = self._before
+        same = int(before[row])
+        return int(count[row]) < row and (same < 0 or bool(times[same] <= times[row]))
+
+    @cached_property
+    def _before(self) -> tuple[Int64s, Int64s]:
+        """Of each record the last of its interface before it, or -1, and how many there are."""
+        order = np.argsort(self._interfaces, kind="stable")
+        places = np.arange(len(order))
+        own = self._interfaces[order]
+        again = np.append(False, own[1:] == own[:-1])
+        before, count = np.empty_like(order), np.empty_like(order)
+        before[order] = np.where(again, order[places - 1], -1)
+        count[order] = places - np.maximum.accumulate(np.where(again, 0, places))
+        return before, count
 
 
 def filled(records: Records) -> Int64s:
@@ -339,75 +375,3 @@ def filled(records: Records) -> Int64s:
             records.at_ns[first[0]] if len(first) else 0
         )
     return times
-
-
-def _votes(records: Records, times: Int64s, begin: int, first: int, last: int) -> tuple[int, int]:
-    """Flows whose IP ids say that a late stretch was sent after what stands before it, and before.
-
-    Of each flow all that is late is compared with all before it, from ``begin`` (the last step) on,
-    that has a later time. A network that lets single datagrams pass others speaks for either, so
-    most of these pairs decide, and they are more than the datagrams that pass others there anyway.
-    """
-    before = _by_flow(records, times, max(begin, first - COMPARED), first)
-    behind_it = _by_flow(records, times, last + 1, min(last + 1 + COMPARED, len(times)))
-    pairs: dict[object, list[int]] = {}
-    for row in range(first, min(last + 1, first + COMPARED)):
-        told = _identified(records, row)
-        if told is None:
-            continue
-        at_ns, counts = int(times[row]), pairs.setdefault(told[0], [0, 0])
-        for earlier_ns, ident in before.get(told[0], ()):
-            apart = (told[1] - ident) & 0xFFFF
-            if earlier_ns > at_ns and apart:
-                counts[apart > 0x8000] += 1
-    agree = against = 0
-    for flow, (behind, ahead) in pairs.items():
-        most = max((behind + ahead) * 3 / 4, 0.5)
-        passed = sum(_passing(rows.get(flow, ())) for rows in (before, behind_it))
-        agree += behind >= most and behind > passed
-        against += ahead >= most and ahead > passed
-    return agree, against
-
-
-def _by_flow(
-    records: Records, times: Int64s, first: int, stop: int
-) -> dict[object, list[tuple[int, int]]]:
-    """Times and IP ids of records [first, stop), by flow."""
-    found: dict[object, list[tuple[int, int]]] = {}
-    for row in range(first, stop):
-        told = _identified(records, row)
-        if told is not None:
-            found.setdefault(told[0], []).append((int(times[row]), told[1]))
-    return found
-
-
-def _passing(flow: Sequence[tuple[int, int]]) -> int:
-    """Datagrams of one flow that came, in time, behind one that was sent after them."""
-    return sum(
-        one[0] < other[0] and (other[1] - one[1]) & 0xFFFF > 0x8000 for one, other in pairwise(flow)
-    )
-
-
-def _identified(records: Records, row: int) -> tuple[object, int] | None:
-    """The flow of an IPv4 packet and its id; null if there is none, or the sender counts none."""
-    start = int(records.start[row])
-    packet = bytes(records.data[start : start + min(int(records.captured[row]), 96)])
-    link = int(records.link[row])
-    at = _NETWORK.get(link, -1)
-    if link == _ETHERNET:
-        at = 12
-        while len(packet) > at + 4 and int.from_bytes(packet[at : at + 2]) in _TAGS:
-            at += 4
-        if packet[at : at + 2] != b"\x08\x00":
-            return None
-        at += 2
-    header = packet[at:] if at >= 0 else b""
-    if len(header) < 24 or header[0] >> 4 != 4:
-        return None
-    ident = int.from_bytes(header[4:6])
-    fragment = int.from_bytes(header[6:8]) & 0x1FFF
-    if not ident or fragment:
-        return None
-    size = 4 * (header[0] & 15)
-    ports = header[size : size + 4] if header[9] == _TCP else b""
-    return (header[9], header[12:20], ports), ident

@@ -97,6 +97,7 @@ VXLAN_PORT = 4789
 GENEVE_PORT = 6081
 
 HOSTS = 65536  # addresses, and flows, before the caller starts fresh tables
+ROOMY_HOSTS = 57344  # where there are fewer addresses, theirs goes on when that of flows is full
 SLOTS = 131072  # hash table places for them
 PROBES = 256
 HOST_WORDS = 5  # IP version, then the address as four 32-bit words (IPv4: the last)

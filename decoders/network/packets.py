@@ -233,27 +233,35 @@ class Flows:
     """Destinations seen: (address, protocol, port) with frames and bytes, by number.
 
     The kernel's tables hold a bounded number of addresses and flows; when one is full, it begins
-    anew, so numbers mean something together with this object only.
+    anew, so numbers mean something together with this object only, and those of addresses with
+    ``hosts``: as long as there is room for more of them they keep their numbers.
     """
 
-    def __init__(self, work: Int64s) -> None:
+    def __init__(self, work: Int64s, hosts: Hosts | None = None) -> None:
         self._work: Int64s | None = work
         self._rows: Int64s = np.zeros((0, k.FLOW_WORDS), np.int64)
-        self.hosts = Hosts(work)
+        self.hosts = Hosts(work) if hosts is None else hosts
 
     def table_of_hosts(self) -> Int64s:
         """The addresses as the kernel has them, as long as it has."""
         assert self._work is not None
         return self._work[k.HOST_ROWS : k.FLOW_SLOTS]
 
-    def retire(self) -> None:
-        """Keep what was counted and empty the kernel's tables."""
-        assert self._work is not None
-        self._rows = self._counts(self._work).copy()
+    def retired(self) -> Flows:
+        """What comes after this one, which keeps what it counted: the kernel's tables are empty."""
+        work = self._work
+        assert work is not None
+        self._rows, self._work = self._counts(work).copy(), None
+        # a table may be full of addresses that share their places, whatever its room
+        roomy = int(work[k.FLOW_COUNT]) == k.HOSTS and int(work[k.HOST_COUNT]) < k.ROOMY_HOSTS
+        work[k.FLOW_COUNT] = 0
+        work[k.FLOW_SLOTS : k.HEADS] = 0
+        if roomy:
+            return Flows(work, self.hosts)
         self.hosts.keep()
-        self._work[k.HOST_COUNT] = self._work[k.FLOW_COUNT] = 0
-        self._work[k.HOST_SLOTS : k.HEADS] = 0
-        self._work = None
+        work[k.HOST_COUNT] = 0
+        work[k.HOST_SLOTS : k.HOST_ROWS] = 0
+        return Flows(work)
 
     def table(self) -> Int64s:
         """(n, 3) destination's host << 32 | protocol << 16 | port, frames, bytes on the wire."""
@@ -307,8 +315,7 @@ class PacketReader:
                 only = datagrams == stop - first
                 yield self._packets(records, link, first, columns, only=only)
             if stop < last:
-                self.flows.retire()
-                self.flows = Flows(self._work)
+                self.flows = self.flows.retired()
             first = stop
 
     def again(self, packets: Packets) -> Packets:

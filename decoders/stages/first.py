@@ -8,7 +8,7 @@ second. Neither knows Spark: they run in a worker and in the direct engine alike
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -95,7 +95,7 @@ def decode_piece(
     else:
         for primes, rows in before:
             _have_in_mind(packet_reader, primes.only(rows))
-        ordered = map(order.arranged, reader if chosen is None else chosen.of(reader))
+        ordered = _until_torn(reader if chosen is None else chosen.of(reader), order, piece.whole)
     for records in ordered:
         tick.takes(records)
         for found in packet_reader.read(records):
@@ -130,6 +130,15 @@ def decode_piece(
     elif evidence := seen.rows():
         facts["networks"] = evidence
     yield account.row(facts, [*dispatcher.accounts(), *(one.decoder.account() for one in carriers)])
+
+
+def _until_torn(chunks: Iterable[Records], order: PieceOrder, whole: bool) -> Iterator[Records]:
+    """Chunks, each in the order of its times. A whole file of which a border is torn is decoded
+    again anyway, so it ends there."""
+    for records in map(order.arranged, chunks):
+        if whole and order.torn:
+            return
+        yield records
 
 
 def _carriers(settings: DecodeSettings, account: Account) -> list[OverIp | OverEthernet]:

@@ -51,8 +51,8 @@ from seqaudit.decoders.tcp.segments import (
 from seqaudit.decoders.tcp.traces import Heads, TraceSearch
 from seqaudit.decoders.tcp.wire import ACK, FIN, MASK, RST, SYN
 
-#: Segments that are held at most: of half-open connections there may be any number.
-HELD: Final = 1 << 16
+#: Segments that are held at most: of half-open connections there may be any number. 50 MB.
+HELD: Final = 1 << 19
 #: Bytes of connections caught in the middle that are judged together.
 LOOK_TOGETHER: Final = 4 << 20
 #: Bytes of connections caught in the middle that are held at most.
@@ -66,7 +66,7 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(slots=True)
 class _WaitingSegments:
-    """Segments that wait; ``ends``: the kernel's number of each one's end."""
+    """Segments that wait; ``ends``: the key of each one's destination, as ``Flows`` has it."""
 
     segments: Segments
     ends: Int64s
@@ -114,6 +114,7 @@ class FirstLook:
             rows: of ``packets`` that these segments are.
         """
         ends = packets.columns[k.FLOW][rows]
+        keys = packets.flows.table()[ends, 0]
         states = self._finder.states
         state = states[segments.flow]
         fresh = np.flatnonzero(state == FRESH)
@@ -122,24 +123,24 @@ class FirstLook:
             on, waits = np.flatnonzero(state != MIDDLE), np.flatnonzero(state == MIDDLE)
             if not len(waits):
                 return [segments], []
-            parts, others = self._wait(_WaitingSegments(segments.take(waits), ends[waits]))
+            parts, others = self._wait(_WaitingSegments(segments.take(waits), keys[waits]))
             return [segments.take(on), *parts] if len(on) else parts, others
         candidates = segments.take(fresh)
-        held = self._held
-        if held is not None and not held.segments.count:
-            held = None
-        self._held = None
+        held = self._awake(candidates.flow)
         together = candidates if held is None else _joined(held.segments, candidates)
         fates = _Fates(together, 0 if held is None else held.segments.count)
         forced = self._forced(fates.numbers)
         refused = fates.refused(self._systems) & ~forced
         waiting = fates.waiting & ~forced
-        if np.count_nonzero(waiting[fates.group]) > HELD:
+        asleep = 0 if self._held is None else self._held.segments.count
+        if asleep + np.count_nonzero(waiting[fates.group]) > HELD:
             waiting[:] = False
         middle = fates.middle & ~forced & ~refused  # what a RST ends goes on with a SYN only
         states[fates.numbers] = np.where(refused, LEFT, np.where(waiting, FRESH, WANTED))
         states[fates.numbers[middle]] = MIDDLE
-        out, others = self._divided(segments, ends, held, fates, refused, waiting)
+        handed = np.flatnonzero(states[segments.flow] != LEFT)
+        self._hand_over(ends[handed], segments.facts[handed] >> WIRE_SHIFT)
+        out, others = self._divided(segments, keys, held, fates, refused, waiting)
         return out, chain(map(segments.keys.__getitem__, fates.numbers[refused].tolist()), others)
 
     def finish(self, *, whole: bool) -> tuple[list[Segments], list[Key]]:
@@ -150,16 +151,43 @@ class FirstLook:
         """
         found = self._middle.finish(0 if whole else MIDDLE_BYTES)
         out, refused = self._settle(*found, self._finder.keys)
+        if whole and self._held is not None:  # no byte of them will come
+            self._take_back(self._held)
+            self._held = None
         return [*out, *self.renumbered()], refused
 
     def renumbered(self) -> list[Segments]:
         """Connections get other numbers from now on: what is held goes on."""
         held, self._held = self._held, None
-        found = [held.segments] if held is not None and held.segments.count else []
+        found = []
+        if held is not None:
+            found.append(held.segments.take(np.argsort(held.segments.frame, kind="stable")))
         found += [part.segments for part in self._middle.renumbered()]
         for segments in found:
             self._finder.states[segments.flow] = WANTED
         return found
+
+    def _awake(self, flows: Int64s) -> _WaitingSegments | None:
+        """What is held of some connections, of which more has come; it is held no longer."""
+        held = self._held
+        if held is None:
+            return None
+        named = np.zeros(len(self._finder.states), np.bool_)
+        named[flows] = True
+        awake = named[held.segments.flow]
+        if not awake.any():
+            return None
+        asleep = np.flatnonzero(~awake)
+        self._held = held.take(asleep) if len(asleep) else None
+        return held.take(np.flatnonzero(awake))
+
+    def _hold(self, kept: _WaitingSegments) -> None:
+        """More that waits, of other connections than what is held."""
+        held = self._held
+        if held is not None:
+            ends = np.append(held.ends, kept.ends)
+            kept = _WaitingSegments(_joined(held.segments, kept.segments), ends)
+        self._held = kept
 
     def _divided(
         self,
@@ -176,8 +204,6 @@ class FirstLook:
         fate[fates.numbers[refused]] = 1
         fate[fates.numbers[waiting]] = 2
         now = fate[segments.flow]
-        handed = np.flatnonzero(now != 1)
-        self._hand_over(ends[handed], segments.facts[handed] >> WIRE_SHIFT)
         out = []
         waits = np.flatnonzero(now == 2)
         kept, kept_ends = segments.take(waits), ends[waits]
@@ -187,8 +213,7 @@ class FirstLook:
             before = fate[held.segments.flow]
             back = np.flatnonzero(before == 1)
             if len(back):
-                sizes = held.segments.facts[back] >> WIRE_SHIFT
-                self._account.hand_over(held.ends[back], sizes, back=True)
+                self._take_back(held.take(back))
             on = np.flatnonzero(before == 0)
             if len(on):
                 out.append(held.segments.take(on))
@@ -199,7 +224,7 @@ class FirstLook:
             caught = _joined(held.segments.take(early), caught)
             caught_ends = np.append(held.ends[early], caught_ends)
         if kept.count:
-            self._held = _WaitingSegments(_without_bytes(kept), kept_ends)
+            self._hold(_WaitingSegments(_without_bytes(kept), kept_ends))
         on = np.flatnonzero(now == 0)
         if len(on):
             out.append(segments if len(on) == segments.count else segments.take(on))
@@ -221,10 +246,14 @@ class FirstLook:
         states = self._finder.states
         states[leaving], states[refused] = WANTED, LEFT
         for part in self._middle.taken(refused):
-            sizes = part.segments.facts >> WIRE_SHIFT
-            self._account.hand_over(part.ends, sizes, back=True)
+            self._take_back(part)
         parts = [part.segments for part in self._middle.taken(leaving)]
         return parts, [keys[number] for number in refused.tolist()]
+
+    def _take_back(self, refused: _WaitingSegments) -> None:
+        """Segments that were handed over and are nobody's."""
+        sizes = refused.segments.facts >> WIRE_SHIFT
+        self._account.take_back(refused.ends, sizes)
 
     def _hand_over(self, ends: Int64s, sizes: Int64s) -> None:
         if len(ends):

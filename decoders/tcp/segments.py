@@ -29,7 +29,7 @@ from seqaudit.decoders.network.account import CAPTURE_SYSTEM, OUTGOING
 from seqaudit.decoders.network.checksum_kernels import MARKS, TCP
 from seqaudit.decoders.network.checksums import verified
 from seqaudit.decoders.network.hosts import Hosts, Made
-from seqaudit.decoders.network.packets import Flows, Packets
+from seqaudit.decoders.network.packets import Packets
 from seqaudit.decoders.tcp.wire import ACK, SYN
 
 WIRE_KIND: Final = "TCP"
@@ -175,7 +175,7 @@ class SegmentFinder:
 
     def __init__(self) -> None:
         self._before: dict[str, int] = {}  # states of carriers under numbers that are gone
-        self._flows: Flows | None = None
+        self._hosts: Hosts | None = None
         self._numbers = Numbers()
         self._keys = _Keys(0, Hosts(np.zeros(k.HOST_ROWS, np.int64)), self._numbers)
         self._turned: Int64s = np.zeros(0, np.int64)  # direction of what the lower number sends
@@ -201,7 +201,7 @@ class SegmentFinder:
 
     def forgets(self, packets: Packets) -> bool:
         """Whether these packets number connections anew."""
-        return packets.flows is not self._flows
+        return packets.flows.hosts is not self._hosts
 
     def find(self, packets: Packets) -> tuple[Segments, Int64s] | None:
         """The segments and the rows of ``packets`` that they are; null if there are none."""
@@ -258,12 +258,12 @@ class SegmentFinder:
 
     def _flow_of(self, packets: Packets, rows: Int64s) -> tuple[Int64s, npt.NDArray[np.bool_]]:
         """The number of each row's connection, and whether its smaller end is the source."""
-        if packets.flows is not self._flows:
+        if self.forgets(packets):
             for number in np.flatnonzero(self.states != FRESH).tolist():
                 self._before[self._keys[number][1]] = int(self.states[number])
-            self._flows = packets.flows
+            self._hosts = packets.flows.hosts
             self._numbers = Numbers()
-            self._keys = _Keys(packets.datagrams.capture, packets.flows.hosts, self._numbers)
+            self._keys = _Keys(packets.datagrams.capture, self._hosts, self._numbers)
             self._turned, self.states = np.zeros(0, np.int64), np.zeros(0, np.uint8)
         columns = packets.columns
         # numbers of addresses are below 2^16

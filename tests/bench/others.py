@@ -4,8 +4,9 @@
 fields) and seqaudit on one, ``all 300k`` on one of each kind, and prints a table. Kinds: ``web``
 (HTTP-like connections from SYN to FIN), ``tls`` (long ones of random bytes), ``middle`` (200 flows
 caught in the middle, the rule in ring buffers), ``short`` (a connection for every few bytes),
-``dns`` (UDP questions and answers) and ``mixed`` (all of them). Ethernet, IPv4, little-endian pcap
-with microseconds; the same kind and size give the same bytes.
+``dns`` (UDP questions and answers), ``scan`` (connections without a byte), ``mixed`` (all but
+these) and ``merged`` (the same, of captures that were put together piece by piece). Ethernet, IPv4,
+little-endian pcap with microseconds; the same kind and size give the same bytes.
 """
 
 import argparse
@@ -25,6 +26,7 @@ SYN, ACK, PSH, FIN = 2, 16, 8, 1
 STEP_US: Final = 20
 FLOWS: Final = 200
 MSS: Final = 1_400
+MERGED_FRAMES: Final = 100  # of one capture in a row
 _LINKS: Final = bytes.fromhex("020000000001020000000002") + b"\x08\x00"
 _PAGE: Final = b"<p>the quick brown fox jumps over the lazy dog, again and again</p>\r\n"
 
@@ -117,13 +119,21 @@ def dns(chance: random.Random, number: int) -> Iterator[bytes]:
     yield host.udp(1, ident + bytes.fromhex("81800001000100000000") + name + answer)
 
 
+def scan(chance: random.Random, number: int) -> Iterator[bytes]:
+    """A connection that is opened, and left."""
+    yield from _opened(Host(chance, number // 20, chance.randrange(1, 1 << 16)))
+
+
+_ALL: Final = (web, tls, middle, short, dns, dns)
 KINDS: Final[dict[str, tuple[Callable[[random.Random, int], Iterator[bytes]], ...]]] = {
     "web": (web,),
     "tls": (tls,),
     "middle": (middle,),
     "short": (short,),
     "dns": (dns,),
-    "mixed": (web, tls, middle, short, dns, dns),
+    "scan": (scan,),
+    "mixed": _ALL,
+    "merged": _ALL,
 }
 
 
@@ -152,7 +162,8 @@ def write(kind: str, count: int, path: Path) -> None:
     with path.open("wb") as out:
         out.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, 1))
         for place, frame in enumerate(frames(kind, count)):
-            seconds, micros = divmod(1_700_000_000_000_000 + place * STEP_US, 1_000_000)
+            apart = place // MERGED_FRAMES % 7 * 3_600_000_000 if kind == "merged" else 0
+            seconds, micros = divmod(1_700_000_000_000_000 + apart + place * STEP_US, 1_000_000)
             out.write(struct.pack("<IIII", seconds, micros, len(frame), len(frame)) + frame)
 
 

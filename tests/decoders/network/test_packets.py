@@ -511,6 +511,22 @@ def test_a_full_table_of_addresses_is_replaced(monkeypatch: pytest.MonkeyPatch) 
     assert seen == sources
 
 
+@pytest.mark.parametrize(("roomy", "tables"), [(6, 1), (1, 5)])
+def test_addresses_keep_their_numbers_where_only_the_table_of_flows_is_full(
+    monkeypatch: pytest.MonkeyPatch, roomy: int, tables: int
+) -> None:
+    monkeypatch.setattr(k, "HOSTS", 4)
+    monkeypatch.setattr(k, "ROOMY_HOSTS", roomy)
+    packets = [Packet(ipv4(udp(PAYLOAD, 9, port)), 228) for port in range(20)]
+    seen = list(PacketReader(0, 0, compile_it=False).read(records(packets)))
+    flows = {id(one.flows): one.flows for one in seen}
+    assert len(flows) == 5
+    assert len({id(one.hosts) for one in flows.values()}) == tables
+    ports = [key & 0xFFFF for one in flows.values() for key, *_ in one.table().tolist()]
+    assert sorted(ports) == list(range(20))
+    assert {host for one in seen for host in one.flows.hosts} == {SOURCE, DESTINATION}
+
+
 def test_ipv4_and_ipv6_of_the_same_bits_are_two_addresses() -> None:
     rows = read(
         [

@@ -283,6 +283,20 @@ def test_kernels_are_compiled_for_large_pieces_only(tmp_path: Path) -> None:
 # Real captures, the decoders that ship.
 
 
+def test_a_capture_whose_chunks_are_out_of_order_is_read_to_its_end_in_order_only(
+    tmp_path: Path, marked: None
+) -> None:
+    """What is decoded before is thrown away, so it ends where the first border is torn."""
+    packets = [datagram(b"one" + bytes(1_000))] * 60_000  # some chunks
+    times = [1_000_000 * (number ^ 1) for number in range(len(packets))]  # neighbours swapped
+    path = write(tmp_path / "a.pcap", pcap(packets, times_ns=times))
+    first = account_of(path)
+    assert first["order"]["torn"]
+    assert first["frames"] < len(packets)
+    again = account_of(path, unordered=frozenset({3}))
+    assert (again["order"]["torn"], again["frames"]) == ([], len(packets))
+
+
 def total(rows: Sequence[Mapping[str, Any]]) -> dict[str, Counter[str]]:
     """Sums of all accounts, and events by kind with their messages."""
     sums: dict[str, Counter[str]] = {"": Counter(), "events": Counter()}

@@ -201,6 +201,25 @@ def test_a_first_look_changes_nothing(
     compare(capture, step)
 
 
+@pytest.mark.parametrize("roomy", [4, 1])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_first_look_changes_nothing_where_tables_of_flows_are_replaced(
+    seed: int, roomy: int
+) -> None:
+    """What waits has come under other numbers then."""
+    chance = random.Random(seed)
+    capture = Capture()
+    for _ in range(150):
+        action = chance.choice(("syn", "syn+ack", "ack", "data", "data", "fin", "rst"))
+        capture.do(chance.randrange(12), chance.randrange(2), action, chance.choice(FIRST_BYTES))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(k, "HOSTS", 5)
+        patch.setattr(k, "ROOMY_HOSTS", roomy)
+        patch.setattr(flows, "MIDDLE_BYTES", 1)
+        patch.setattr(zenoh_tcp, "LOOK_BYTES", 1 << 20)
+        compare(capture, chance.choice((3, 20, 150)))
+
+
 middles = st.lists(
     st.tuples(
         st.integers(0, 2), st.integers(0, 1),
@@ -251,6 +270,14 @@ def test_a_plain_connection_is_refused_without_an_object() -> None:
         for number, action in enumerate(("syn", "syn+ack", "ack", "data", "ack", "fin", "fin")):
             capture.do(flow, number % 2, action, b"GET / HTTP/1.0\r\n\r\n")
     assert followed_of(capture, all_left=True) == []
+
+
+def test_a_connection_without_a_byte_is_refused_without_an_object() -> None:
+    capture = Capture()
+    for flow in range(4):
+        for number, action in enumerate(("syn", "syn+ack", "ack")[: flow + 1]):
+            capture.do(flow, number % 2, action, b"")
+    assert followed_of(capture, all_left=False) == []
 
 
 def followed_of(capture: Capture, *, all_left: bool) -> list[Segments]:
