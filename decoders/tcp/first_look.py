@@ -410,8 +410,11 @@ class _Middle:
         self._enough[numbers[full]] *= 2
         if sum(len(part.segments.data) for part in self._parts) > MIDDLE_TOTAL:
             eldest = distinct(self._parts[0].segments.flow)
-            ours, others = self._judged(eldest[~np.isin(eldest, numbers[odd])], final=True)
-            leaving, refused = _both(leaving, ours), _both(refused, others)
+            eldest = eldest[~np.isin(eldest, numbers[odd])]
+            few = self._bytes[eldest] < MIDDLE_BYTES  # of these more bytes may tell
+            ours, others = self._judged(eldest[~few], final=True)
+            leaving = _both(leaving, np.append(eldest[few], ours))
+            refused = _both(refused, others)
         return _both(leaving, numbers[odd]), refused
 
     def finish(self, few: int) -> tuple[Int64s, Int64s]:

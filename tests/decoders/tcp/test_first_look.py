@@ -240,6 +240,7 @@ def frames_of_jgroups() -> bytes:
 @settings(deadline=None, max_examples=60)
 @given(middles, st.integers(1, 20), st.sampled_from((1, 40, 300)), st.sampled_from((1, 200, 10**6)))
 @example([(0, 0, "data", 0), (0, 1, "data", len(FIRST_BYTES))] * 4, 2, 40, 10**6)
+@example([(0, 1, "data", 0), (0, 0, "data", 9)], 1, 1, 1)
 def test_connections_caught_in_the_middle_are_whose_they_are(
     story: list[tuple[int, int, str, int]], step: int, look: int, total: int
 ) -> None:
