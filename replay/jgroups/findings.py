@@ -301,18 +301,30 @@ class WindowReporter(Reporter[S]):
             )  # fmt: skip
 
     def passed(
-        self, stream: S, passing: PassingModel, twice: str, asked: str, late: str, sent_late: str
-    ) -> Iterator[Finding]:
+        self,
+        stream: S,
+        passing: PassingModel,
+        twice: str,
+        asked: str,
+        late: str,
+        sent_late: str,
+        claim: Claim = SHOWN,
+    ) -> Iterator[Finding]:  # fmt: skip
         """What shows where no receive window is, by the rules of that name: whoever asks lacked
-        what it asks for, wherever its request passes (E1)."""
+        what it asks for, wherever its request passes (E1).
+
+        Args:
+            claim: that the window which asks was there when that passed.
+        """
         for member, found in sorted(passing.asked.items()):
             _, (wanted, _) = parted(found, passing.spurious)
             (lacked, _), (unsure, _) = parted(wanted, passing.lacked.get(member, Note()))
             yield from self.note(
-                stream, asked, lacked, SHOWN,
+                stream, asked, lacked, claim,
                 "{asker_member} asked for {count:message} of {sender_member} that it lacked: lost "
-                "or late on the way, or dropped or not yet read inside it; its own capture shows "
-                "what came.",
+                "or late on the way, or dropped or not yet read inside it"
+                + ("" if claim is SHOWN else ", or had by a window that it has lost")
+                + "; its own capture shows what came.",
                 "the request",
                 asker_member=member,
             )  # fmt: skip

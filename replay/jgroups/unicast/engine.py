@@ -49,6 +49,7 @@ class Pair:
         self.streams: dict[int | None, Stream] = {}
         self.current: Stream | None = None  # that requests are for, by the frames before them
         self.nameless: list[Event] = []  # came before any frame that names its connection
+        self.stamps = Stamps()  # of its receiver's own messages, as far as they are to its sender
         self.unnamed_syncs = 0  # SEND_FIRST_SEQNO since the last frame that does
         self.sending: SenderMachine | None = None
         self.receiving: ReceiverMachine | None = None
@@ -249,6 +250,8 @@ class UnicastEngine:
         assert event.seqno is not None
         pair = self._pair(event.destination, event.source, event)
         stream = self._stream(pair, event)
+        if event.stamp is not None:
+            pair.stamps.saw(event.stamp, event.first_mark())
         if pair.receiving is not None or pair.current is None or _is_later(stream, pair.current):
             self._names(pair, stream, event)
         self._settle_syncs(pair, stream)
@@ -288,6 +291,8 @@ class UnicastEngine:
     def _sync(self, event: Event) -> None:
         assert event.source is not None and event.destination is not None
         pair = self._pair(event.destination, event.source, event)
+        if event.stamp is not None:
+            pair.stamps.saw(event.stamp, event.first_mark())
         if pair.current is None and len(pair.nameless) < MAX_NAMELESS:
             pair.nameless.append(event)
             return

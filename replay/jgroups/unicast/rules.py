@@ -383,7 +383,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "A member lacked messages and asked for them, as a capture shows that is not its own.",
         "At the sender, or between: an xmit-request names what its member's window lacks and what "
         "passed while it had that window. What was acknowledged before is left out; of the rest it "
-        "cannot be told (info).",
+        "cannot be told (info). Likely, if numbers of its own messages are missing: a "
+        "SEND_FIRST_SEQNO may be among them, and the window another one.",
         "Capture at the member that asked, or give that capture as well: it shows whether they "
         "were lost, late or dropped inside, and whether they came.",
         "jgroups.md 4.4"),

@@ -297,7 +297,15 @@ class SenderFindings(UnicastReporter):
     def passing(self, pair: Pair, stream: Stream) -> Iterator[Finding]:
         if stream.passing is None:
             return
-        yield from self.passed(stream, stream.passing, "UC029", "UC048", "UC030", "UC041")
+        asked = [mark for note in stream.passing.lacked.values() for mark in note.marks]
+        stamps = self.engine.pairs[stream.sender, stream.receiver].stamps
+        since = stream.first or Mark(BEGINNING, 0)
+        # a SEND_FIRST_SEQNO that is not in the capture shows only by its number
+        numbered = asked and not stamps.holes and stamps.none_missing(since, max(asked))
+        yield from self.passed(
+            stream, stream.passing, "UC029", "UC048", "UC030", "UC041",
+            SHOWN if numbered else LIKELY,
+        )  # fmt: skip
         for pending in stream.passing.unanswered if pair.sending is None else ():
             yield self.unanswered(stream, "UC011", pending, "passed")
 

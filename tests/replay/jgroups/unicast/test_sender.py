@@ -215,6 +215,8 @@ def test_whoever_asks_lacks_what_passed_while_it_had_its_window() -> None:
     later = [1300, data(2), 1300, data(1, conn=2), data(2, 6, conn=2), TICK, ack(1, 1, conn=2)]
     told = heard(A, data(1), *later, request(3), ack(2, 2, conn=2))
     assert ("UC048", "proven") in told.findings()
+    unseen = heard(A, data(1), *later, request(3), ack(2, 3, conn=2))
+    assert ("UC048", "likely") in unseen.findings()  # 2 may be a SEND_FIRST_SEQNO's number
     rebuilt = heard(A, data(1), *later, sync(2), data(2, conn=2, first=True), request(3))
     assert ("UC048", UNTOLD) in rebuilt.findings()
 
