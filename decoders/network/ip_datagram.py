@@ -15,6 +15,8 @@ from seqaudit.decoders.contract.events import FRAME_BITS, ByName
 MISSING_RANGES: Final = 16  # told of an incomplete datagram
 MAX_IPV4_BYTES: Final = 65_535 - 20
 UDP: Final = 17
+#: Bytes by which a repeat of a fragment is known: a snap length leaves less of one in a tunnel.
+PRINT_BYTES: Final = 16
 FRAGMENT_WEIGHT: Final = 256  # bytes that Python needs around a fragment's own
 
 Span = tuple[int, int]
@@ -46,7 +48,7 @@ class Fragment:
     @property
     def print(self) -> int:
         """What a repeat of this very fragment shares with it; of use in this process only."""
-        return hash((self.start, self.stop, self.payload))
+        return hash((self.start, self.stop, self.payload[:PRINT_BYTES]))
 
 
 @dataclass(slots=True)

@@ -406,6 +406,16 @@ def test_an_incomplete_datagram_of_ours_is_undecodable_and_told(tmp_path: Path) 
     assert done.parts == {"frames": 2, "datagrams": 0, "incomplete": 1, "missing": 1}
 
 
+def test_a_copy_in_a_tunnel_of_which_a_snap_length_left_less_is_a_repeat(tmp_path: Path) -> None:
+    parts = fragments4(message(5, 3000), [1480, 1480], 77)
+    gre = [ipv4(b"\0\0\x08\0" + part, "10.1.1.1", protocol=47) for part in parts]
+    packets = [packet for pair in zip(parts, gre, strict=True) for packet in pair]
+    sizes = [len(packet) + 14 for packet in packets]
+    done = both(tmp_path, [packet[:90] for packet in packets], originals=sizes)
+    done.share(truncated=6)
+    assert done.parts == {"frames": 6, "datagrams": 1, "incomplete": 0, "missing": 0}
+
+
 def test_fragments_in_fragments_of_a_tunnel_are_counted(tmp_path: Path) -> None:
     """A tunnel of too small an MTU cuts each large part of a datagram once more."""
     packets = []
