@@ -21,7 +21,7 @@ from seqaudit.replay.zenoh.keys import (
 from seqaudit.replay.zenoh.link import Link, first_hop
 from seqaudit.replay.zenoh.moments import Moments
 from seqaudit.replay.zenoh.query import FOR_MISSING, Query, Sort
-from seqaudit.replay.zenoh.reasons import SHARED
+from seqaudit.replay.zenoh.reasons import CROSSED, SHARED
 from seqaudit.replay.zenoh.sources import Source, placed
 from seqaudit.replay.zenoh.subscriber import Subscriber
 from seqaudit.replay.zenoh.timers import SETTLED_NS, Identity, OpenQueries, Timers
@@ -30,6 +30,8 @@ from seqaudit.replay.zenoh.timers import SETTLED_NS, Identity, OpenQueries, Time
 MAX_QUERIES: Final = 100_000
 #: Finals of queries that were not open.
 MAX_EARLY: Final = 2_000
+#: A query for a publisher that was heard of is sent so soon behind that, at most, as a rule.
+CROSSING_NS: Final = 100_000_000
 
 
 class Queries:
@@ -61,6 +63,7 @@ class Queries:
         self._early_finals: dict[Identity, Mark] = {}  # of queries that were not open
         self._strays: dict[str, Mark] = {}  # requester -> its last Request for nothing known here
         self._asked_by: dict[int, list[Subscriber]] = {}
+        self._handed_on: dict[int, int] = {}  # subscriber -> when what its history brought was
         self._timers = timers
 
     def began(self) -> None:
@@ -129,6 +132,9 @@ class Queries:
             return
         self._asked_by[number] = subscribers
         for subscriber in subscribers:
+            over_ns = self._handed_on.get(id(subscriber))
+            if sort is Sort.LATE and over_ns is not None and event.at_ns - over_ns < CROSSING_NS:
+                subscriber.untold = CROSSED
             if len(subscribers) == 1:  # else nobody says whose query it is
                 self._audience.lanes_of(subscriber).query(query)
             subscriber.query(query)
@@ -268,6 +274,8 @@ class Queries:
             for (who, _, _), subscriber in self._audience.subscribers.items():
                 mine = who == query.requester and _history_of(query, subscriber)
                 if mine and subscriber.history:
+                    if subscriber.pending and not subscriber.queries:
+                        self._handed_on[id(subscriber)] = mark.at_ns
                     subscriber.history_ended(mark)
             return
         for subscriber in self._asked_by.pop(query.number, []):

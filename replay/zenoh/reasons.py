@@ -40,6 +40,10 @@ CLOSED: Final = (
     "its receiver said nothing more, and another session began at the same address before any "
     "Close: nothing shows when its socket was closed, and what came behind that reached nobody"
 )
+CROSSED: Final = (
+    "its query for a publisher that it heard of crossed with the end of its history: what that "
+    "brought was handed on, or dropped behind a newer sample"
+)
 CLOSING: Final = (
     "its host said that nobody listens there just after samples had come: those that waited in the "
     "socket when it was closed reached nobody"

@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from seqaudit.replay.contract.results import FINDING, STREAM
-from seqaudit.replay.zenoh.reasons import CLOSING, CUT_SHORT, LINKS, READS_LATE, SEVERAL, WAITED
+from seqaudit.replay.zenoh.reasons import (
+    CLOSING,
+    CROSSED,
+    CUT_SHORT,
+    LINKS,
+    READS_LATE,
+    SEVERAL,
+    WAITED,
+)
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, Session
 from tests.replay.zenoh.test_odd_worlds import AT_PUBLISHER
@@ -112,6 +120,18 @@ def test_an_open_history_keeps_back_what_is_behind_a_gap() -> None:
     session.ask(1, "_max=2;_anyke", "/@adv/**").put(0, 1, 3, 4).wait(3).put(5)
     (row,) = streams(session)
     assert (row["delivered"], misses(row)) == ([[0, 1]], [])
+
+
+def test_what_a_history_brought_is_not_known_where_its_end_crossed_with_another_query() -> None:
+    """Recorded: a publisher's token came before the end; what the history brought was dropped."""
+    at = TOKEN.removeprefix("demo/sensor")
+    for seconds, told in ((0.0, CROSSED), (0.2, None)):
+        session = Session().ask(1, "_anyke", "/@adv/**").publisher(z.response(1, z.put(0)))
+        session.publisher(z.final(1)).wait(seconds).ask(2, "_anyke", at).put(1)
+        (row,) = streams(session)
+        assert (row["delivered"], row["unknown"].get("delivered")) == (
+            None if told else [[0, 1]], told,
+        )  # fmt: skip
 
 
 def test_a_history_that_ends_leaves_that_of_another_key_expression_open() -> None:
