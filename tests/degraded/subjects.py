@@ -61,6 +61,9 @@ def find(top: Path, match: str) -> Iterator[Recording]:
                 {file: of_raims.address(node) for file, node in nodes.items()},
                 {file: of_raims.parameters(node) for file, node in nodes.items()},
             )
+        elif str(truth.get("system")).startswith("eclipse-zenoh"):
+            places = {file.removesuffix(".zst"): at for file, at in truth["captures"].items()}
+            yield Recording(scenario.folder, ZENOH, _by_sample(truth), places)
         elif "processes" in truth:
             of_processes = Scenario(scenario.folder, _by_process(truth))
             places = {file.removesuffix(".zst"): at for file, at in truth["captures"].items()}
@@ -71,6 +74,27 @@ def find(top: Path, match: str) -> Iterator[Recording]:
                 for vantage, path in scenario.captures.items()
             }
             yield Recording(scenario.folder, JGROUPS, truth, places)
+
+
+def _by_sample(truth: Mapping[str, Any]) -> dict[str, Any]:
+    """The truth of zenoh nodes whose sessions come and go, with a row for each delivered sample;
+    nobody says what their path did."""
+    sources = {one["name"]: (one["zid"], one["eid"]) for one in truth["publishers"]}
+    subscribers = [
+        one
+        | {
+            "delivered": [
+                (None, None, *sources[name], sn)
+                for name, told in one["of"].items()
+                for first, last in told["delivered"]
+                for sn in range(first, last + 1)
+            ]
+        }
+        for one in truth["subscribers"]
+    ]
+    unknown = {"relay": {"actions": [{"action": "drop"}, {"action": "delay"}]}, "timeline": []}
+    summary = {"kind": "re-opened sessions", "wire_summary": {"captures": []}}
+    return {**truth, **unknown, **summary, "subscribers": subscribers}
 
 
 def _by_process(truth: Mapping[str, Any]) -> dict[str, Any]:

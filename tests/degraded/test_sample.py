@@ -42,6 +42,13 @@ def test_members_that_come_and_go_are_read_by_their_processes(fixtures: Path) ->
     assert outcome.spoiled == 4 and outcome.proven
 
 
+def test_zenoh_sessions_that_come_and_go_are_read_by_what_was_delivered(fixtures: Path) -> None:
+    (recording,) = find(fixtures, "link-cut-udp")
+    (subscriber,) = recording.truth["subscribers"]
+    assert recording.places == {"pub.pcap": "10.77.0.1", "sub.pcap": "10.77.0.2"}
+    assert [row[4] for row in subscriber["delivered"]] == [*range(8), *range(13, 63)]
+
+
 def test_processes_side_by_side_find_what_one_finds(fixtures: Path) -> None:
     choice = Choice(chosen(["whole", "drop-5"]), sample=1)
     alone = list(run(fixtures, "heartbeat-lost-1", choice))
