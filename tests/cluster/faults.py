@@ -50,7 +50,7 @@ def outcome(done: Result, direct: Result, changed: str | None) -> str:
         return done.line
     assert changed is not None, done.err
     report, expected = json.loads(done.out), json.loads(direct.out)
-    (problem,) = report["unjudged"]
+    (problem,) = report["unreadable"]
     assert problem["path"] == changed, problem
     others = [row["path"] for row in report["captures"]]
     assert set(others) <= {row["path"] for row in expected["captures"]} - {problem["path"]}
