@@ -9,6 +9,8 @@ import pytest
 
 #: A fault is no finding in tests, unless one asks for the wall (``seqaudit.pipeline.audit``).
 os.environ["SEQAUDIT_NO_WALL"] = "1"
+#: Each of the hundreds of commands that tests start would compile all modules for itself.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 ROOT = Path(__file__).parent.parent
 #: Folders of the tests for everyday work (``-m quick``): engines, rules and what their rows become.

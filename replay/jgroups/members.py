@@ -84,9 +84,9 @@ class SeenViews:
             self._newest = members
         return view, first
 
-    def leaves_out(self, member: str) -> bool:
-        """Is a member not in the newest view that was seen?"""
-        return bool(self._newest) and member not in self._newest
+    def names(self, member: str) -> bool:
+        """Is a member in the newest view that was seen?"""
+        return member in self._newest
 
     def installed(self, view: View) -> None:
         """The member at this point has it now."""

@@ -539,7 +539,8 @@ class McastEngine:
         if stream.sender_model is not None:
             stream.sender_model.requested(event.source, mark)
         if stream.passing is not None and not event.flags & Flag.NETWORK_DUPLICATE:
-            if self.seen.leaves_out(event.source):
+            heard = not self.seen.views and stream.passing.heard_of(event.source)
+            if not heard and not self.seen.names(event.source):
                 stream.passing.may_begin(event.source)
             stream.passing.requested(event.source, event.ranges(), mark)
         local = self._from_local(event) and not self.members.is_local(sender)

@@ -123,6 +123,10 @@ class PassingModel:
         self._beginning.acknowledged(seqno)
         self._levels[member] = max(seqno, self._levels.get(member, 0))
 
+    def heard_of(self, member: str) -> bool:
+        """Whether a member has spoken of the stream: it has a window since."""
+        return member in self._levels or member in self.asked
+
     def may_begin(self, member: str | None) -> None:
         """A member's window (null: every member's) may be a new one from here on: an earlier one
         may have had, or none was there for, what passed so far."""

@@ -193,8 +193,8 @@ MCAST: Final[tuple[Rule, ...]] = (
         "MC024", "asked-for",
         "A member lacked messages and asked for them, as a capture shows that is not its own.",
         "At the sender, or between: an xmit-request names what its member's window lacks and what "
-        "passed while it had that window. What was acknowledged before is left out; of the rest it "
-        "cannot be told (info).",
+        "passed while it had that window, by the views or by its own words before. What was "
+        "acknowledged before is left out; of the rest it cannot be told (info).",
         "Capture at the member that asked, or give that capture as well: it shows whether they "
         "were lost, late or dropped inside, and whether they came.",
         "jgroups.md 5.4"),

@@ -310,6 +310,16 @@ def test_who_has_come_by_a_view_may_have_had_or_never_been_sent_what_passed_befo
     assert out.findings() == [("MC024", UNTOLD, [[6, 6]])]
 
 
+@pytest.mark.rule("S11")
+def test_whose_first_word_is_a_request_may_not_have_been_there_before_if_no_view_says_so() -> None:
+    story = (*LATER[3:], ack(3, by=C), msg(5), 600)
+    for member, certainty in ((B, UNTOLD), (C, "proven")):
+        told = heard("A", *story, xmit_req(5, by=member))
+        assert told.findings() == [("MC024", certainty, [[5, 5]])]
+    again = heard("A", *story, xmit_req(5, by=B), msg(6), 600, xmit_req(6, by=B))
+    assert ("MC024", "proven", [[6, 6]]) in again.findings()
+
+
 @pytest.mark.rule("V3")
 def test_a_copy_after_the_ack_of_all_who_asked_is_needless() -> None:
     story = (*START, msg(2), 900, xmit_req(2, by=B), ack(2, by=B))
