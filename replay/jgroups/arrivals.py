@@ -355,6 +355,10 @@ class JudgedStream:
             told[late] += self.counts[early]
         return told
 
+    def lacks_messages(self) -> bool:
+        """Does the capture lack some that the member had, by its own words?"""
+        return bool(self.left_out) or self.unasked_long or self.counts[Outcome.UNCAPTURED] > 0
+
     def of_unknown_fate(self, ended: Mapping[Outcome, int]) -> int:
         """Messages of which it cannot be told whether they were lost; zero if there are none."""
         doubted = (Outcome.UNCAPTURED, Outcome.UNASKED, Outcome.STOPPED, Outcome.UNTOLD)

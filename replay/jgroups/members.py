@@ -55,14 +55,16 @@ class SeenViews:
     Attributes:
         views: each with where it was seen first, and whether it was installed here.
         unknown_deltas: where views were told by what they change in one that was not seen.
-        newcomers: who was not in the last one before the newest, or in another part of its cluster.
+        newcomers: whose window may begin with the newest one: who was not in the one before it;
+            null: anybody's, as parts of the cluster merge or the capture lacks what was before.
     """
 
     def __init__(self) -> None:
         self.views: list[tuple[View, Mark, bool]] = []
         self.unknown_deltas: list[Mark] = []
-        self.newcomers: set[str] = set()
-        self._newest: set[str] = set()
+        self.newcomers: set[str] | None = None
+        self._newest: set[str] | None = None
+        self._number = -1  # of the newest; the next one has the number behind it
         self._known: dict[tuple[str, int], View] = {}
 
     def see(self, event: Event) -> tuple[View | None, bool]:
@@ -70,23 +72,26 @@ class SeenViews:
         view, mark = View.of(event, self._known), event.first_mark()
         stated = event.details().get("view") or {}
         if view is None:
-            self.newcomers = set(stated.get("new", ()))
             first = mark not in self.unknown_deltas and len(self.unknown_deltas) < MAX_VIEWS
             if first:
                 self.unknown_deltas.append(mark)
+                self.newcomers = self._newest = None
             return None, first
         first = (view.creator, view.number) not in self._known
         if first and len(self.views) < MAX_VIEWS:
             self._known[view.creator, view.number] = view
             self.views.append((view, mark, False))
-            members = set(view.members)
-            self.newcomers = members - (set() if stated.get("subgroups") else self._newest)
-            self._newest = members
+        if first:
+            members, before = set(view.members), self._newest
+            if view.number != self._number + 1 or stated.get("subgroups"):
+                before = None
+            self.newcomers = None if before is None else members - before
+            self._newest, self._number = members, view.number
         return view, first
 
-    def names(self, member: str) -> bool:
-        """Is a member in the newest view that was seen?"""
-        return member in self._newest
+    def names(self, member: str) -> bool | None:
+        """Is a member in the newest view? Null: it was not seen."""
+        return None if self._newest is None else member in self._newest
 
     def installed(self, view: View) -> None:
         """The member at this point has it now."""

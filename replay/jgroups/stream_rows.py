@@ -15,7 +15,7 @@ from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.report_rows import CapacityRow, JGroupsStreamRow
 from seqaudit.replay.jgroups.stream import NumberedStream
 from seqaudit.replay.sequence.gaps import WENT_ON, Gap, GapFigures, Outcome
-from seqaudit.replay.sequence.ranges import RangeSet, inclusive
+from seqaudit.replay.sequence.ranges import RangeSet, inclusive, total
 
 #: Which end of a stream is here.
 End = Literal["sender", "receiver", "between"]
@@ -96,11 +96,15 @@ def counted(stream: NumberedStream, role: End, cluster: str) -> JGroupsStreamRow
     }
 
 
-def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool) -> None:
+def received(
+    row: JGroupsStreamRow, window: JudgedStream, *, over: bool, lacking: bool = False
+) -> None:
     """What a replayed window adds.
 
     Args:
         over: the capture ended with the conversation: what was missing then may still have come.
+        lacking: the capture is shown to lack messages for this member, so what was repaired because
+            others had asked may have come before.
     """
     ended, open_ = window.by_outcome(over=over), window.open_at_end
     yet = [] if over else [*open_[Outcome.CUT_OFF]]
@@ -139,14 +143,16 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool) -> None
     if window.unasked_long or (not over and open_[Outcome.NOT_YET]):
         row["delivered"] = None
         row["unknown"]["delivered"] = _MAY_HAVE_COME
-    open_to_doubt = window.of_unknown_fate(ended)
-    if open_to_doubt:
-        lost = RangeSet([*window.lost, *yet])  # but what nobody here was seen to ask for
-        for part in (*window.by_others, *window.by_rebuilt):
-            lost.remove(*part)
-        at_least, row["lost"], row["lost_seqnos"] = lost.total(), None, inclusive(listed(lost))
+    doubted = window.of_unknown_fate(ended)
+    lost = RangeSet([*window.lost, *yet])
+    at_least = lost.total()
+    for part in (*window.by_others, *window.by_rebuilt) if doubted or lacking else ():
+        at_least -= total(lost.remove(*part))
+    doubted += total([*window.lost, *yet]) - at_least
+    if doubted:
+        row["lost"], row["lost_seqnos"] = None, inclusive(listed(lost))
         row["unknown"]["lost"] = (
-            f"{at_least} or more: of {open_to_doubt} others it cannot be told, because "
+            f"{at_least} or more: of {doubted} others it cannot be told, because "
             "this capture does not hold how they came"
         )
 

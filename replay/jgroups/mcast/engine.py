@@ -176,6 +176,11 @@ class McastEngine:
         seen = any(local in view.members for view, _, _ in self.seen.views)
         return seen or (own is not None and own.arrivals > 0)
 
+    def lacks_messages(self) -> bool:
+        """Is the capture shown to lack messages that this member had, or sent, or all its words?"""
+        models = [model for s in self.streams.values() for model in (s.receiver, s.passing)]
+        return self._models.life.last is None or any(m.lacks_messages() for m in models if m)
+
     def _from_local(self, event: Event) -> bool:
         return event.source is not None and event.source == self.members.local
 
@@ -199,6 +204,7 @@ class McastEngine:
         stream.receiver = self._models.receiver(
             stream.system, low, known=known, based=self._based_at if based else None
         )
+        stream.receiver.beginning.begins(stream.told)
         self._came_meanwhile(stream, stream.receiver)
         return stream.receiver
 
@@ -539,8 +545,8 @@ class McastEngine:
         if stream.sender_model is not None:
             stream.sender_model.requested(event.source, mark)
         if stream.passing is not None and not event.flags & Flag.NETWORK_DUPLICATE:
-            heard = not self.seen.views and stream.passing.heard_of(event.source)
-            if not heard and not self.seen.names(event.source):
+            is_in = self.seen.names(event.source)
+            if not (stream.passing.heard_of(event.source) if is_in is None else is_in):
                 stream.passing.may_begin(event.source)
             stream.passing.requested(event.source, event.ranges(), mark)
         local = self._from_local(event) and not self.members.is_local(sender)
@@ -566,6 +572,8 @@ class McastEngine:
         assert event.source is not None and event.seqno is not None
         stream = self._stream(event.source, event)
         stream.saw(event)
+        if not (self.joined or stream.arrivals):
+            stream.told = max(stream.told, event.seqno)
         self._passed(stream, event)
         mark = event.first_mark()
         if stream.sender_model is not None:

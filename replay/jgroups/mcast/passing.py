@@ -68,6 +68,7 @@ class PassingModel:
         self.spurious = Note()  # asked for by a member that had acknowledged it, or too soon
         self.unanswered: list[Unanswered] = []
         self._levels: dict[str, int] = {}
+        self._spoke: set[str] = set()  # of the stream, since a window may have begun
         self._regular_high = 0  # highest seqno that passed and was not OOB
         self._out_of_order_by_design = False  # what passes now is OOB (6, traps)
         self.asked: dict[str, Note] = {}  # by member
@@ -98,6 +99,7 @@ class PassingModel:
         """A member's XMIT_REQ passed (S11: what it acknowledged is skipped by the sender)."""
         wanted = tuple(ranges)
         level = self._levels.get(member, 0)
+        self._spoke.add(member)
         asked = self.asked.setdefault(member, Note())
         for first, stop in wanted:
             self.tracker.request(first, stop, mark, member)
@@ -121,16 +123,23 @@ class PassingModel:
     def acked(self, member: str, seqno: int) -> None:
         """A member's ACK passed."""
         self._beginning.acknowledged(seqno)
+        self._spoke.add(member)
         self._levels[member] = max(seqno, self._levels.get(member, 0))
 
     def heard_of(self, member: str) -> bool:
-        """Whether a member has spoken of the stream: it has a window since."""
-        return member in self._levels or member in self.asked
+        """Whether a member has spoken of the stream since its window may have begun."""
+        return member in self._spoke
+
+    def lacks_messages(self) -> bool:
+        """Does the capture lack some, as all that is sent passes its sender's interface?"""
+        missing = self.counts[Outcome.UNCAPTURED] + self.counts[Outcome.UNRECOVERED]
+        return self.at_sender and missing > 0
 
     def may_begin(self, member: str | None) -> None:
         """A member's window (null: every member's) may be a new one from here on: an earlier one
         may have had, or none was there for, what passed so far."""
         self._had_before[member] = self.tracker.known_stop - 1
+        self._spoke = set() if member is None else self._spoke - {member}
 
     def _lacked(self, member: str, first: int, stop: int, mark: Mark) -> None:
         """What of a request is certain to have passed to the window that asks. At its sender it has

@@ -72,6 +72,7 @@ class McastStream(NumberedStream):
     """One sender's messages in this capture.
 
     Attributes:
+        told: by a HIGHEST_SEQNO, before the join and any message: up to that was sent before it.
         further_sends: first sends to one more member: over TCP each gets its own.
         receiver, sender_model: the window of the end that is replayed here.
         outsiders: the latest that came from outside the membership.
@@ -80,6 +81,7 @@ class McastStream(NumberedStream):
     def __init__(self, key: str, sender: str, system: str) -> None:
         super().__init__(key, system, sender)
         self.peers: dict[str, PeerTraffic] = {}
+        self.told = 0
         self.further_sends = 0
         self.sent_to: dict[str, RangeSet] = {}
         self.receiver: ReceiverModel | None = None
@@ -88,10 +90,11 @@ class McastStream(NumberedStream):
         self.outsiders: deque[Event] = deque(maxlen=LATEST)
         self.came_outside = RangeSet()  # in runs that came for no window
 
-    def lets_in(self, members: set[str]) -> None:
-        """A view has new members: they, or all if its sender is one, may have a new window."""
+    def lets_in(self, members: set[str] | None) -> None:
+        """A view has new members (null: anybody may be one): they, or all if its sender is one, may
+        have a new window."""
         if self.passing is not None:
-            for member in (None,) if self.sender in members else members:
+            for member in (None,) if members is None or self.sender in members else members:
                 self.passing.may_begin(member)
 
     def peer(self, member: str) -> PeerTraffic:

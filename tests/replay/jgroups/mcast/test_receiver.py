@@ -448,6 +448,26 @@ def test_a_newer_datagram_that_this_member_did_not_ask_for_answers_another_membe
     assert told.gaps() == [("recovered", [[2, 2]])]
 
 
+@pytest.mark.rule("A5")
+def test_what_answers_another_member_may_have_come_before_if_the_capture_lacks_messages() -> None:
+    join = join_rsp("ABC", 2, digest={"A": (0, 0), "C": (4, 4)})
+    answered = (join, msg(1, ip_id=5), msg(3, ip_id=6), 1000, msg(2, ip_id=9))
+    assert heard("B", *answered, ack(3)).told("lost") == {"lost": 1}
+    had = heard("B", *answered, msg(6, by=C), 20, ack(6, of=C), ack(3))
+    own = heard("B", *answered, ack(3), msg(1, by=B), msg(3, by=B))
+    silent = heard("B", *answered)
+    for told in (had, own, silent):
+        assert told.told("lost", "lost_seqnos") == {"lost": None, "lost_seqnos": []}
+        assert told.stream()["unknown"]["lost"].startswith("0 or more: of 1 others")
+
+
+def test_what_was_told_before_the_join_may_have_been_sent_when_nobody_listened_here() -> None:
+    join, late = join_rsp("AB", 2, digest={"A": (7, 7)}), (msg(9), 1000, msg(8), ack(9))
+    assert heard("B", join, *late).told("sent_before") == {"sent_before": 0}
+    told = heard("B", highest(8), join, *late)
+    assert told.told("sent_before", "lost") == {"sent_before": 1, "lost": None}
+
+
 @pytest.mark.rule("A6")
 def test_without_ids_and_request_a_late_message_is_recovered_or_late() -> None:
     told = heard("B", JOINED, msg(1), msg(3), TICK - 2, msg(2))  # one interval after 1

@@ -311,6 +311,15 @@ def test_who_has_come_by_a_view_may_have_had_or_never_been_sent_what_passed_befo
 
 
 @pytest.mark.rule("S11")
+def test_between_views_that_are_not_in_a_row_anybody_may_have_gone_and_come_again() -> None:
+    for number, certainty in ((2, "proven"), (3, UNTOLD)):
+        story = (*LATER, msg(5), view("ABC", number, 6), msg(7), 600)
+        told = heard("A", *story, xmit_req(5, by=B))
+        assert told.findings() == [("MC024", certainty, [[5, 5]])]
+        assert heard("A", *story, xmit_req(7, by=B)).findings()[0][1] == "proven"
+
+
+@pytest.mark.rule("S11")
 def test_whose_first_word_is_a_request_may_not_have_been_there_before_if_no_view_says_so() -> None:
     story = (*LATER[3:], ack(3, by=C), msg(5), 600)
     for member, certainty in ((B, UNTOLD), (C, "proven")):
