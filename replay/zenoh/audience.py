@@ -153,7 +153,7 @@ class Audience:
 
     def machine(self, source: Source) -> str:
         """What a subscriber knows a source by; the document's by its session alone (D11)."""
-        return source.source.partition("/")[0] if self.document else source.source
+        return source.node if self.document else source.source
 
     def source(self, sender: str, receiver: str, name: str) -> Source | None:
         """What a publisher sent over this leg; null: nothing yet."""

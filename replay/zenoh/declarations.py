@@ -158,7 +158,7 @@ class Declarations:
         if caches is None:
             declared = self._queryables.get(source.sender, {}).values()
             caches = self._cached_at[source.sender] = _Caches.of(declared)
-        zid = source.source.partition("/")[0]
+        zid = source.node
         return caches.any or source.source in caches.sources or zid in caches.stamped
 
     def of_document(self, key: Key, sender: str, receiver: str) -> bool:

@@ -241,6 +241,11 @@ class ZenohEngine:
         self._lapse()
         if self.world is not None:
             self.world.advance(self.moments.last_ns)  # within the last run as well
+        self.link.several &= not self.queries.by_this_link(self.sources.all.values())
+        if self.link.several:
+            self.moments.worth.add(Span(Doubt.UNDECODED, BEGINNING, END, LINKS))
+            for source in self.sources.all.values():
+                source.untold = LINKS
         for subscriber in self.audience.subscribers.values():
             if self.moments.worth.spans or subscriber.history_asked:
                 subscriber.learns = False  # records out of order look like late samples
@@ -272,9 +277,8 @@ class ZenohEngine:
             if word == "InitAck" and self.link.known(detail["cookie"]):
                 why = "a handshake of this session stands in the capture twice"
                 self.moments.worth.add(Span(Doubt.TWICE, BEGINNING, END, why))
-            if word == "InitAck" and detail["multilink"]:
-                self.link.several = True
-                self.moments.worth.add(Span(Doubt.UNDECODED, BEGINNING, END, LINKS))
+            if word == "InitAck":
+                self.link.several, self.link.qos = detail["multilink"], bool(detail["qos"])
             if self.link.introduced(event.source, detail):
                 self.audience.node_gone(event.source, mark)
         elif word in ("OpenSyn", "OpenAck"):
@@ -354,8 +358,6 @@ class ZenohEngine:
         named = self.declared.keys.resolve(event.source, event.destination, key)
         if named.startswith(UNRESOLVED) and self.link.session_starts:
             source.untold = UNDECLARED
-        if self.link.several:
-            source.untold = LINKS
         if source.key is None or source.key.startswith(UNRESOLVED):
             source.key = named
         return source
@@ -404,6 +406,8 @@ class ZenohEngine:
             source.session = self.link.session_starts
         elif accepted and source.session < self.link.session_starts:
             source.again = True
+        elif accepted and source.live.missing(first, stop):
+            self.sources.crossing.add(source.node)
         source.live.add(first, stop)
         self.document.passed(source, first, event, before)
         if not accepted:

@@ -54,7 +54,7 @@ class InDocument:
     def shown(self, source: Source, sn: int) -> None:
         """A reply of today's caches brings a sample."""
         if self.world is not None:
-            self.world.shown(source.source.partition("/")[0], sn, sn + 1)
+            self.world.shown(source.node, sn, sn + 1)
             self.publish(source, sn, sn + 1)
 
     def cause(self, who: Subscriber, first: int, stop: int) -> Cause | None:

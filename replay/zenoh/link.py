@@ -53,6 +53,7 @@ class Link:
         held: bytes of messages that are not complete.
         opener: who sends the InitSyn, from a socket for this session alone; null: not captured.
         several: its session may have other links than this (multilink, zenoh.md 3.1).
+        qos: each priority has counters of its own.
         shut: endpoints at which nobody listens, and when their hosts first said so.
     """
 
@@ -67,6 +68,7 @@ class Link:
         self.closed: list[tuple[Mark, str]] = []
         self.opener: str | None = None
         self.several = False
+        self.qos = False
         self.shut: dict[str, Mark] = {}
         self.mask = MASKS[2]
         self.held = UnfinishedBytes()
@@ -245,12 +247,32 @@ class Link:
         if way in self.counters:
             yield self.counters[way]
 
+    def lacks(self, sender: str, receiver: str) -> bool:
+        """Frames of one end to the other are missing."""
+        ways = *self.retired, *self.counters.items()
+        return any(counter.lost for way, counter in ways if way[:2] == (sender, receiver))
+
     def gap_towards(self, receiver: str, start_ns: int, stop_ns: int) -> bool:
         """Transport sns are missing on the way to an endpoint, between two times."""
         return any(
             counter.gaps_between(start_ns, stop_ns)
             for (_, towards, _), counter in self.counters.items()
             if towards == receiver
+        )
+
+    def all_here(self, sender: str, receiver: str) -> bool:
+        """Whether nothing that matters to a receiver of samples can have come by another link.
+
+        Links of a session share its counters (8.1): what is sent by another is a hole here. So none
+        has one from the beginning of the session, and those in which declarations, and the sender's
+        answers, travel have frames here.
+        """
+        control = 1 if self.qos else FINALS
+        ways = {way for way, counter in self.counters.items() if counter.frames}
+        needed = {(sender, receiver, control), (receiver, sender, control)}
+        return ways >= needed | {(sender, receiver, FINALS)} and all(
+            counter.known_start and not counter.lost and not counter.discarded.count
+            for counter in self.counters.values()
         )
 
     def cut_at(self, frame: int) -> None:

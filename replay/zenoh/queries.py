@@ -1,5 +1,6 @@
 """Queries for missing and for historical samples, from Request to end (zenoh.md 9.1, 9.3)."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from seqaudit.decoders.contract.zenoh_detail import Detail
@@ -163,6 +164,14 @@ class Queries:
         if self._open.recovering(requester, key):
             return Sort.RECOVERY
         return Sort.PERIODIC
+
+    def by_this_link(self, sources: Iterable[Source]) -> bool:
+        """All samples, and all that is said of them, came by one of the links that the session may
+        have: no final is here without its query, and no hole."""
+        return not self._early_finals and all(
+            source.live and self._link.all_here(source.sender, source.receiver)
+            for source in sources
+        )
 
     def replied(self, detail: Detail, event: Event) -> Query | None:
         """A Response: the query that it is for, if that is open."""

@@ -52,6 +52,10 @@ LINKS: Final = (
     "its session may have several links: declarations, samples, queries and replies may have come "
     "by another"
 )
+OVERTAKEN: Final = (
+    "samples leave in another order than that of their numbers, and frames are missing: what these "
+    "held may have come before others, which were then too old to be handed on"
+)
 UNDECLARED: Final = "its key has a number that nobody declared here, unless that was not captured"
 WAITED: Final = "samples waited when its session ended unseen: nothing tells if it had them then"
 UNASKED = (

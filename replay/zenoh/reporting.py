@@ -87,7 +87,7 @@ class ZenohReporter(Reporter[ZenohSubject]):
             everyone = (*self.engine.audience.ended, *self.engine.audience.subscribers.items())
             for (receiver, _, name), one in everyone:
                 self._by_machine.setdefault((receiver, name), []).append(one)
-        names = {source.source, source.source.partition("/")[0]}
+        names = {source.source, source.node}
         found = [
             subscriber
             for name in names

@@ -74,6 +74,11 @@ class Source:
     depth: int | None = None  # of its cache, at least, as replies show; null: no reply
     fragmented: int = 0
 
+    @property
+    def node(self) -> str:
+        """ZenohId of its publisher's node."""
+        return self.source.partition("/")[0]
+
     def unwrapped(self, raw: int) -> int:
         """The sn as a growing integer."""
         self.near = raw if self.near is None else unwrap(raw, self.near, SAMPLE_MASK)
@@ -126,15 +131,20 @@ class Unnumbered:
 
 
 class Sources:
-    """All of one leg, by sender, receiver and name."""
+    """All of one leg, by sender, receiver and name.
+
+    Attributes:
+        crossing: nodes whose samples leave in another order than that of their sns.
+    """
 
     def __init__(self) -> None:
+        self.crossing: set[str] = set()
         self.all: dict[tuple[str, str, str], Source] = {}
         self._by_name: dict[str, list[Source]] = {}  # by source, and by the zid of it
 
     def add(self, source: Source) -> Source:
         self.all[source.sender, source.receiver, source.source] = source
-        for name in {source.source, source.source.partition("/")[0]}:
+        for name in {source.source, source.node}:
             self._by_name.setdefault(name, []).append(source)
         return source
 

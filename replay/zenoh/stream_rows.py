@@ -90,7 +90,10 @@ def summary(
         row["retransmissions"] = {"useful": None, "needless": None, "undecidable": None}
     else:
         _handed_on(report, row, subscriber)
-        untold = why_untold(subscriber, engine.audience.lanes_of(subscriber), source)
+        lanes, crossing = engine.audience.lanes_of(subscriber), engine.sources.crossing
+        untold = why_untold(
+            subscriber, lanes, source, engine.link, crossing=source.node in crossing
+        )
         if engine.world is None and untold is not None:
             _untold(row, FIGURES, untold)
     return row
@@ -129,7 +132,7 @@ def _that_passed(
         "source": source.source,
         "key": source.key,
         "subscriber": None if subscriber is None else subscriber.subject,
-        "sender": source.source.partition("/")[0],
+        "sender": source.node,
         "sender_endpoint": source.sender,
         "sender_node": engine.link.zid(source.sender),
         "receiver": engine.link.zid(source.receiver),

@@ -1,19 +1,30 @@
 """Where frames do not tell what a subscriber was handed: its figures are null, and why."""
 
 from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.lanes import Lanes
-from seqaudit.replay.zenoh.reasons import LATE, SEVERAL
+from seqaudit.replay.zenoh.link import Link
+from seqaudit.replay.zenoh.reasons import LATE, OVERTAKEN, SEVERAL, UNASKED
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
 
-def why(one: Subscriber, lanes: Lanes, source: Source) -> str | None:
-    """Null: frames tell it."""
+def why(one: Subscriber, lanes: Lanes, source: Source, link: Link, *, crossing: bool) -> str | None:
+    """Null: frames tell it.
+
+    Args:
+        crossing: samples do not leave in the order of their sns.
+    """
     if source.untold is not None:
         return source.untold
+    overtaken = crossing and link.lacks(source.sender, source.receiver)
+    if overtaken and one.asking.since is None:  # who asks waits for what comes late
+        return OVERTAKEN
     passed_over = one.recovery_shown() is None and one.at_once.count
     if passed_over and RangeSet(one.at_once.delivery.ranges) != RangeSet(one.delivery.ranges):
         return LATE
     if lanes.several and not lanes.all and one.gap_count:
         return SEVERAL
+    if any(not certificates.had(hole) for hole in certificates.not_here(one.asking.had, source)):
+        return UNASKED
     return one.untold

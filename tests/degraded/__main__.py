@@ -3,8 +3,8 @@
 Every capture of every recording (a folder with a truth.json) below FOLDER is spoiled in each way
 and audited. Counted are proven findings that the truth refutes, those that are new (the whole
 capture does not prove them; those of the capture itself, CP, aside), findings of one report that
-contradict each other, figures that are others without --at, findings that are others because the
-capture was written to several files, and audits that did not end well.
+contradict each other, figures that are others without --at or that the truth refutes, findings
+that are others because the capture was written to several files, and audits that did not end well.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def main() -> int:
     if given.rule:
         wrong = [v for v in wrong if v.rule in given.rule]
     print("\n".join(_table(wrong, given.all)))
-    print(_totals(total))
+    print(totals(total))
     return int(bool(wrong) or not total.spoiled)
 
 
@@ -104,15 +104,19 @@ def _table(violations: list[Violation], show_all: bool) -> list[str]:
     return lines
 
 
-def _totals(total: Outcome) -> str:
+def totals(total: Outcome) -> str:
+    """What was wrong, and of how much: of nothing it is not said that nothing is wrong."""
     by_rule: dict[str, int] = defaultdict(int)
     for one in total.violations:
         by_rule[one.rule or one.kind] += 1
     rules = ", ".join(f"{rule} {n}" for rule, n in sorted(by_rule.items(), key=lambda x: -x[1]))
+    if not total.spoiled:
+        return "nothing was spoiled: no capture of a recording below FOLDER is meant by this"
     severe = sum(v.severity != "info" for v in total.violations)
     return (
         f"{rules or 'nothing wrong'}\n"
-        f"spoiled {total.spoiled}, proven findings {total.proven}, "
+        f"captures {total.captures}, spoiled {total.spoiled}, proven findings {total.proven}, "
+        f"held against the truth {total.by_truth}, figures held against it {total.figures}; "
         f"refuted {total.count('refuted')}, new {total.count('new')}, "
         f"contradictions {total.count('contradiction')}, figures {total.count('figure')}, "
         f"crashes {total.count('crash')}; "

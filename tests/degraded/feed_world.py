@@ -150,9 +150,11 @@ def every(seeds: Sequence[int], folder: Path) -> Iterator[Sent]:
 
 @dataclass
 class Judged:
-    """Audits, what they prove of feeds, and (way, choice, what is wrong) of that."""
+    """Audits, those of them whose figures were compared, what they prove of feeds, and (way,
+    choice, what is wrong) of that."""
 
     audits: int = 0
+    compared: int = 0
     proven: Counter[str] = field(default_factory=Counter)
     wrong: list[tuple[str, str, str]] = field(default_factory=list)
 
@@ -174,6 +176,7 @@ def spoiled(sent: Sent, ways: Sequence[Way], sample: int, folder: Path) -> Judge
                 judged.wrong.append((way.name, text_of(choice), done.crash))
                 continue
             if sent.carried is not None and way.name in _TAKEN_AWAY and "streams" in done.report:
+                judged.compared += 1
                 left = [(record.at_ns, record.data) for record in made.files[0][1].records]
                 for what in differences(sent.carried, left, done.report):
                     judged.wrong.append((way.name, text_of(choice), what))
@@ -190,20 +193,25 @@ def spoiled(sent: Sent, ways: Sequence[Way], sample: int, folder: Path) -> Judge
 
 
 def main() -> int:
-    """Exit code 1 if anything is wrong."""
+    """Exit code 1 if anything is wrong, or if nothing was audited."""
     seeds, sample, ways = asked(__doc__)
-    every_one = Judged()
+    every_one, worlds = Judged(), 0
     with tempfile.TemporaryDirectory() as name:
         for sent in every(seeds, Path(name)):
             judged = spoiled(sent, ways, sample, Path(name))
+            worlds += 1
             every_one.audits += judged.audits
+            every_one.compared += judged.compared
             every_one.proven += judged.proven
             every_one.wrong += judged.wrong
             for way, choice, what in judged.wrong:
                 print(f"{sent.name}  {way}  {choice}: {what}", flush=True)
     proven = ", ".join(f"{rule} {count}" for rule, count in sorted(every_one.proven.items()))
-    print(f"{every_one.audits} audits; proven: {proven}; not so: {len(every_one.wrong)}")
-    return int(bool(every_one.wrong))
+    print(
+        f"{worlds} worlds, {every_one.audits} audits, figures of {every_one.compared} compared; "
+        f"proven: {proven or 'nothing'}; not so: {len(every_one.wrong)}"
+    )
+    return int(bool(every_one.wrong) or not every_one.audits)
 
 
 if __name__ == "__main__":

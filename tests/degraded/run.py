@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from tests.degraded import auditing, claims, figures
 from tests.degraded.auditing import Audited
 from tests.degraded.subjects import Recording, find
-from tests.degraded.truths import refuted
+from tests.degraded.truths import refuted, refuted_figures, speaks_of
 from tests.degraded.ways import WAYS, Rotation, Spoiled, Subject, Way, text_of
 
 Kind = Literal["refuted", "new", "contradiction", "figure", "crash"]
@@ -25,6 +25,9 @@ _FRAMES: Final = re.compile(r"(^|_)frame$")
 
 #: Ways that show more than one of the recording's captures.
 _SEVERAL: Final = frozenset(("merged", "together", "skewed", "mirror", "one-host"))
+
+#: Ways that change bytes, of which a figure may be made: nothing shows it where no checksum does.
+_CHANGED: Final = re.compile(r"^(bytes|bits)-")
 
 #: Where spoiled files are written: memory, if there is such a place.
 _MEMORY: Final = Path("/dev/shm")
@@ -66,16 +69,30 @@ class Choice:
 
 @dataclass
 class Outcome:
-    """What came of some spoiled captures."""
+    """What came of some spoiled captures.
 
+    Attributes:
+        captures: that were spoiled.
+        proven: findings that are called so, and speak of messages.
+        by_truth: of those the ones of which the truth says something; the whole capture's report is
+            all that the others are held against.
+        figures: of spoiled captures that were held against the truth.
+    """
+
+    captures: int = 0
     spoiled: int = 0
     proven: int = 0
+    by_truth: int = 0
+    figures: int = 0
     by_way: Counter[str] = field(default_factory=Counter)
     violations: list[Violation] = field(default_factory=list)
 
     def add(self, other: "Outcome") -> None:
+        self.captures += other.captures
         self.spoiled += other.spoiled
         self.proven += other.proven
+        self.by_truth += other.by_truth
+        self.figures += other.figures
         self.by_way += other.by_way
         self.violations += other.violations
 
@@ -130,6 +147,7 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
     outcome = Outcome()
     if not bare.frames:
         return outcome
+    outcome.captures = 1
     wholes = _Wholes(recording, audit)
     subject = recording.subject(file, _marks(wholes.report(file)))
     for way in choice.ways:
@@ -146,13 +164,20 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             audited = audit(spoiled)
             places = _places(recording, file, ways, spoiled)
             found = judge(recording, file, places, whole, audited, way.name, text_of(one), ways)
+            made = any(_CHANGED.search(name) for name in ways)
+            compared = [] if made else list(refuted_figures(recording, audited.report))
+            others = [(name, of, why) for name, of, why in compared if why is not None]
+            others += _others(way, one, spoiled, wholes.report(file), audited)
             found += [
-                Violation("figure", way.name, text_of(one), subject.name, rule, "error", of, why)
-                for rule, of, why in _others(way, one, spoiled, wholes.report(file), audited)
+                Violation("figure", way.name, text_of(one), subject.name, name, "error", of, why)
+                for name, of, why in others
             ]
+            proven = claims.proven(claims.findings(audited.report))
             outcome.spoiled += 1
             outcome.by_way[way.name] += 1
-            outcome.proven += len(claims.proven(claims.findings(audited.report)))
+            outcome.figures += len(compared)
+            outcome.proven += len(proven)
+            outcome.by_truth += sum(speaks_of(recording, one) for one in proven)
             outcome.violations += found
             if found and choice.write is not None:
                 _write(choice.write, subject, spoiled, recording, audited, found)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.degraded.run import Choice, run, spoil_all
-from tests.degraded.subjects import find
+from tests.degraded.__main__ import totals
+from tests.degraded.run import Choice, Outcome, run, spoil_all
+from tests.degraded.subjects import Recording, find
+from tests.degraded.truths import refuted_figures
 from tests.degraded.ways import chosen
 
 #: Losses that are repaired, and losses that are not.
@@ -47,6 +49,28 @@ def test_zenoh_sessions_that_come_and_go_are_read_by_what_was_delivered(fixtures
     (subscriber,) = recording.truth["subscribers"]
     assert recording.places == {"pub.pcap": "10.77.0.1", "sub.pcap": "10.77.0.2"}
     assert [row[4] for row in subscriber["delivered"]] == [*range(8), *range(13, 63)]
+
+
+def test_what_a_report_says_was_delivered_is_held_against_the_truth(fixtures: Path) -> None:
+    (recording,) = find(fixtures, "link-cut-udp")
+    outcome = spoil_all(recording, "sub.pcap", Choice(chosen(["whole", "head"]), sample=1))
+    assert (outcome.captures, outcome.figures, outcome.violations) == (1, 3, [])
+    (subscriber,) = recording.truth["subscribers"]
+    fewer = {**subscriber, "delivered": [row for row in subscriber["delivered"] if row[4] != 13]}
+    other = Recording(recording.folder, recording.system, {"subscribers": [fewer]})
+    row = {
+        "id": "s", "kind": "samples", "role": "receiver", "receiver": subscriber["zid"],
+        "subscriber": subscriber["key"], "source": "{}/{}".format(*subscriber["delivered"][0][2:4]),
+        "delivered": [[0, 7], [13, 20]],
+    }  # fmt: skip
+    report = {"streams": [row]}
+    assert list(refuted_figures(recording, report)) == [("delivered", "s", None)]
+    assert list(refuted_figures(other, report)) == [("delivered", "s", "never delivered: 13")]
+
+
+def test_nothing_is_not_called_nothing_wrong() -> None:
+    assert totals(Outcome()).startswith("nothing was spoiled")
+    assert totals(Outcome(captures=1, spoiled=1)).startswith("nothing wrong\ncaptures 1, spoiled 1")
 
 
 def test_processes_side_by_side_find_what_one_finds(fixtures: Path) -> None:

@@ -107,11 +107,8 @@ def _not_captured(
     *,
     certain: bool,
 ) -> Iterator[Finding]:
-    """What the subscriber had, or may have had, and the capture does not hold.
-
-    Where no frame is missing it had them by another session: their source began again. By another
-    link of its session it may have had any.
-    """
+    """What the subscriber had, or may have had, and the capture does not hold. By another link of
+    its session it may have had any."""
     if report.engine.link.several:
         return
     passed = {
@@ -121,12 +118,7 @@ def _not_captured(
         and (hole := certificates.not_asked_for(gap, mine, subscriber.asks_from)) is not None
         and certificates.had(hole)
     }
-    found = [
-        hole
-        for hole in (*subscriber.asking.had, *passed.values())
-        if hole.since is None
-        or not certificates.nothing_live_between(source, hole.since.frame, hole.query.asked.frame)
-    ]
+    found = certificates.not_here((*subscriber.asking.had, *passed.values()), source)
     for sure in (True, False):
         holes = [hole for hole in found if (certain and certificates.had(hole)) is sure]
         if holes:

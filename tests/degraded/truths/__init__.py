@@ -4,8 +4,8 @@ A predicate gives a reason for which the finding is not so, an empty text where 
 same, or null where it cannot tell; then only the whole capture's report is left to compare with.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from tests.degraded.claims import PROVEN, Finding
 from tests.degraded.subjects import JGROUPS, RAIMS, ZENOH, Recording
@@ -30,3 +30,16 @@ def refuted(recording: Recording, file: str | None, found: Finding) -> str | Non
         return None
     predicate = _PREDICATES[recording.system].get(found.rule)
     return None if predicate is None else predicate(recording, file, found)
+
+
+def speaks_of(recording: Recording, found: Finding) -> bool:
+    """Whether the truth says anything of findings of this rule."""
+    return found.rule in _PREDICATES[recording.system]
+
+
+def refuted_figures(
+    recording: Recording, report: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str | None]]:
+    """(figure, stream, why it is not so) of what the truth can be compared with; null: it is so."""
+    if recording.system == ZENOH:
+        yield from zenoh.refuted_figures(recording, report)

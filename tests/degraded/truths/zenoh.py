@@ -170,6 +170,31 @@ def _never_late(recording: Recording, file: str | None, found: Finding) -> str |
     return "the relay neither held back nor doubled a datagram"
 
 
+def refuted_figures(
+    recording: Recording, report: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str | None]]:
+    """(figure, stream, why it is not so) of what a report says that applications were handed; null:
+    the truth says the same. What the capture lacks a figure may lack."""
+    for row in report.get("streams", ()):
+        if row.get("kind") != "samples" or row["role"] != "receiver" or row["delivered"] is None:
+            continue
+        zid, _, entity = row["source"].partition("/")
+        got = [
+            _delivered(one, (zid, int(entity)))
+            for one in recording.truth["subscribers"]
+            if one["zid"] == row["receiver"] and row["subscriber"] in (None, one["key"])
+        ]
+        if got:
+            lanes = [lane["delivered"] for lane in row.get("subscribers") or ()]
+            told = (_listed_numbers(ranges) for ranges in (row["delivered"], *lanes))
+            never = set[int]().union(*told).difference(*got)
+            yield "delivered", row["id"], f"never delivered: {shown(never)}" if never else None
+
+
+def _listed_numbers(ranges: list[list[int]]) -> set[int]:
+    return {sn for first, last in ranges for sn in range(first, last + 1)}
+
+
 PREDICATES: Final[Mapping[str, Predicate]] = {
     "CP007": _was_dropped,
     "ZN001": _came_live,

@@ -87,7 +87,7 @@ def test_what_was_asked_for_again_got_as_far_as_the_furthest_of_its_queries() ->
 
 
 def test_of_samples_that_nobody_asked_for_some_came_late() -> None:
-    session = WideSession().put(0).lose().put(3, 2).lose().put(5).lose().put(7).wait(3).put(8)
+    session = WideSession().put(0, 3, 2, 5, 7).wait(3).put(8)
     assert [(seqnos, cause) for seqnos, cause, _ in told(session)][:2] == [
         ([[1, 1]], "not asked"),
         ([[2, 2]], "they came too late for a subscriber without recovery"),

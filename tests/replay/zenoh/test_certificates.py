@@ -8,6 +8,7 @@ from seqaudit.decoders.zenoh.messages import zid_text
 from seqaudit.replay.contract.results import FINDING, GAP, STREAM, Result
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.zenoh.hops import initial_sn
+from seqaudit.replay.zenoh.reasons import OVERTAKEN, UNASKED
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import (
     SUBSCRIBER_ZID,
@@ -281,6 +282,21 @@ def test_a_subscriber_that_lets_many_gaps_pass_has_no_recovery_and_drops_what_co
     assert row["delivered"] == [[0, 0], [2, 3], [5, 6], [8, 9]]
     assert [miss["seqnos"] for miss in row["misses"]] == [[[1, 1]], [[4, 4]], [[7, 7]]]
     assert (row["reordered"], row["unrecovered"], row["recovered"]) == (0, 3, 0)
+
+
+def test_among_missing_frames_may_be_one_that_overtook_others() -> None:
+    """Recorded: put() of several threads, a subscriber that goes on at once, a hole before 2."""
+    row = stream(WideSession().put(0, 1, 4, 3).lose().put(2, 6).played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, OVERTAKEN)
+    row = stream(WideSession().put(0, 1, 4, 3, 2, 6).played()[1])
+    assert row["unknown"].get("delivered") != OVERTAKEN
+
+
+def test_what_a_request_may_have_passed_over_in_vain_is_not_called_delivered() -> None:
+    """Recorded: one that asked elsewhere; the frame that is missing was no sample."""
+    session = uncaptured(WideSession().put(0, 1), 2).put(3).ask(1, "_sn=4..")
+    row = stream(session.played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, UNASKED)
 
 
 def test_one_late_sample_says_nothing_of_recovery() -> None:

@@ -159,7 +159,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
                     "            while False:"),
     "D9": _document("            subscriber.before(older)\n", "            pass\n"),
     "D10": _document("return source_id is None or source_sn is None", "return source_id is None"),
-    "D11": _audience('return source.source.partition("/")[0] if self.document else source.source',
+    "D11": _audience("return source.node if self.document else source.source",
                    "return source.source"),
     "D12": _cache("not self.enabled or source is None or sn is None or", "not self.enabled or"),
     "D13": _cache("self.queues.setdefault((key, source), _Queue())",

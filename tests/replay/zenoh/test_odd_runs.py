@@ -19,6 +19,8 @@ from tests.replay.zenoh.test_odd_worlds import AT_PUBLISHER
 
 #: Priority 0, reliable: how declarations travel.
 CONTROL = 0
+#: Unit extensions 1 and 4 (multilink as bytes), and patch 1.
+QOS_AND_LINKS = b"\x81\xc4\x01x\x27\x01"
 CLOSED, EXPIRED = b"\x03\x00", b"\x03\x05"
 
 
@@ -77,6 +79,38 @@ def test_what_a_session_lacks_on_one_link_may_have_come_by_another() -> None:
     assert (row["delivered"], row["unknown"]["delivered"]) == (None, LINKS)
     certain = {r.rule: r.detail["certainty"] for r in found if r.kind == FINDING}
     assert certain["ZN017"] == "cannot be told" and "proven" not in certain.values()
+
+
+def linked(*, control: bool = True) -> Session:
+    """A session whose ends can have several links; nothing shows that it has."""
+    session = Session(opened=False).raw(z.init())
+    session.raw(z.init(SUBSCRIBER_ZID, ack=True, extensions=QOS_AND_LINKS), back=True)
+    session.raw(z.opened(10)).raw(z.opened(500, ack=True), back=True)
+    if control:
+        declared = z.declare(0, 1, 0, "demo/sensor"), z.declare(4, 2, 0, TOKEN)
+        session.raw(z.frame(10, *declared, priority=CONTROL))
+        session.raw(z.frame(500, z.declare(2, 1, 1, own=False), priority=CONTROL), back=True)
+    return session
+
+
+def test_what_can_have_come_by_no_other_link_is_told() -> None:
+    (row,) = streams(linked().put(0, 1, 2))
+    assert (row["delivered"], row["unrecovered"], row["lost"]) == ([[0, 2]], 0, 0)
+
+
+def test_a_frame_that_is_missing_may_have_come_by_another_link() -> None:
+    session = linked().put(0, 1).lose().put(3)
+    assert [row["unknown"]["delivered"] for row in streams(session)] == [LINKS]
+
+
+def test_declarations_that_are_nowhere_here_may_have_come_by_another_link() -> None:
+    (row,) = streams(linked(control=False).put(0, 1, 2))
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, LINKS)
+
+
+def test_a_query_whose_end_only_is_here_went_by_another_link() -> None:
+    (row,) = streams(linked().put(0, 1).publisher(z.final(1)).put(2))
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, LINKS)
 
 
 def test_samples_of_a_key_that_was_not_declared_are_for_nobody() -> None:
