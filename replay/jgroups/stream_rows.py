@@ -103,8 +103,8 @@ def received(
 
     Args:
         over: the capture ended with the conversation: what was missing then may still have come.
-        lacking: the capture is shown to lack messages for this member, so what was repaired because
-            others had asked may have come before.
+        lacking: the capture is shown to lack messages of this member or for it, so what came as a
+            repair for which it was not seen to ask may have come before.
     """
     ended, open_ = window.by_outcome(over=over), window.open_at_end
     yet = [] if over else [*open_[Outcome.CUT_OFF]]

@@ -17,14 +17,14 @@ PROVEN: Final = "proven"
 #: whether or not its bounds are known. Who repaired a gap by a request had asked for it.
 IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
     "MC001": ("MC003", "MC005"),
-    "MC014": ("MC001", "MC002", "MC003", "MC011"),
+    "MC014": ("MC001", "MC002", "MC003", "MC011", "MC015"),
     "MC024": ("MC001", "MC002", "MC003", "MC005"),
     "PG001": ("PG003",),  # late, and sent again
     "PG007": ("PG001", "PG002"),
     "PG010": ("PG001", "PG002", "PG003", "PG009"),
     "RA001": ("RA002",),
     "UC001": ("UC003", "UC034"),
-    "UC033": ("UC001", "UC002", "UC003", "UC030"),
+    "UC033": ("UC001", "UC002", "UC003", "UC011", "UC030"),
     "UC048": ("UC001", "UC002", "UC003", "UC034"),
     "ZN002": ("ZN022",),  # whose session was lost shows where it began
     "ZN018": ("ZN001", "ZN002", "ZN003"),

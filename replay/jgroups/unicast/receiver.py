@@ -89,6 +89,7 @@ class ReceiverMachine(ReplayedEntry):
         self.redundant_syncs = Times()  # what they ask for had arrived
         self.oversized: list[tuple[Mark, int]] = []
         self.stopped: Mark | None = None  # the member read nothing after this
+        self.spoke = False  # it had sent something before
         self.would = WouldSend(timing.tick_ns, timing.sync_ns, timing.min_ack_ns)
         self._unicast4 = unicast4
         self._capacity = capacity
@@ -327,7 +328,7 @@ class ReceiverMachine(ReplayedEntry):
             and data.last_mark().at_ns < end_ns - patience_ns
             and data.first_mark().at_ns > last_own_ns
         ):  # P2: it reads no more
-            self.stopped = data.first_mark()
+            self.stopped, self.spoke = data.first_mark(), last_own_ns > 0
             while self._waiting:
                 event, stream = self._waiting.popleft()
                 stream.outside_membership += event.count

@@ -5,7 +5,7 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
-from seqaudit.replay.contract.worth import BEGINNING, END, LIKELY, PLACED, SHOWN, TIMED
+from seqaudit.replay.contract.worth import BEGINNING, END, LIKELY, PLACED, SHOWN, TIMED, UNDECIDABLE
 from seqaudit.replay.jgroups.findings import took, with_part
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
 from seqaudit.replay.jgroups.unicast.receiver import ReceiverMachine
@@ -256,10 +256,14 @@ class ReceiverFindings(UnicastReporter):
             )  # fmt: skip
         if machine.stopped is not None and stream.outside_membership:
             yield self.make(
-                stream, "UC027", Certainty.LIKELY,
+                stream, "UC027", LIKELY if machine.spoke else UNDECIDABLE,
                 "{count:message} of {sender_member} arrived at {receiver_member}, which sent "
                 "nothing any more: it has died or left. {count|It is|They are} not counted as "
-                "delivered or lost.",
+                "delivered or lost."
+                if machine.spoke
+                else "{count:message} of {sender_member} arrived at {receiver_member}, of which "
+                "this capture holds nothing: it has died or left, or what it sends is not "
+                "captured.",
                 mark=machine.stopped, facts={"count": stream.outside_membership},
             )  # fmt: skip
 

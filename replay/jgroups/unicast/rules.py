@@ -225,7 +225,9 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC027", "peer-silent",
         "The peer stopped: messages for it stay without any answer.",
         "At the sender: the highest message is resent four times or more and nothing comes from "
-        "the peer any more. At the peer's interface: messages arrive and it sends nothing.",
+        "the peer any more. At the peer's interface: messages arrive and it sends nothing. If the "
+        "capture holds nothing at all that the peer sent, it may just not be captured: cannot be "
+        "told.",
         "Look at the peer's process.",
         "jgroups.md 6 \"dead or stopped processes\""),
     warning(

@@ -5,7 +5,16 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed
-from seqaudit.replay.contract.worth import BEGINNING, END, HERE, LIKELY, PLACED_HERE, SHOWN, absence
+from seqaudit.replay.contract.worth import (
+    BEGINNING,
+    END,
+    HERE,
+    LIKELY,
+    PLACED_HERE,
+    SHOWN,
+    UNDECIDABLE,
+    absence,
+)
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS, RepeatedRequest
 from seqaudit.replay.jgroups.unicast.engine import Pair
@@ -231,10 +240,15 @@ class SenderFindings(UnicastReporter):
             machine.last_peer is None or machine.last_peer.at_ns < tail.first.at_ns
         )
         if tail is not None and tail.resends >= SILENT_RESENDS and quiet:
+            heard = machine.last_peer is not None
             yield self.make(
-                stream, "UC027", Certainty.LIKELY,
+                stream, "UC027", LIKELY if heard else UNDECIDABLE,
                 "{sender_member} resent message {seqno} {resends:time} and {receiver_member} sent "
-                "nothing any more: it is dead, or the path is cut.",
+                "nothing any more: it is dead, or the path is cut."
+                if heard
+                else "{sender_member} resent message {seqno} {resends:time}, and nothing that "
+                "{receiver_member} sends is in this capture: it is dead, the path is cut, or it "
+                "is not captured.",
                 seqnos=[(tail.seqno, tail.seqno + 1)], mark=tail.first, evidence=_shown(tail),
                 facts={"seqno": tail.seqno, "resends": tail.resends},
             )  # fmt: skip

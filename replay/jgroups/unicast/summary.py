@@ -77,7 +77,8 @@ def _received(
         stream_rows.nothing_received(row)
         return
     facts = machine.facts_of(stream)
-    stream_rows.received(row, received, over=over)
+    # nobody else asks, so the capture lacks a request for what came as a repair that none explains
+    stream_rows.received(row, received, over=over, lacking=True)
     if machine.tells_nothing_of(stream):
         row["delivered"] = None
         row["unknown"]["delivered"] = "nothing in this capture shows that its receiver had a window"

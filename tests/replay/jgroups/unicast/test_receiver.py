@@ -578,6 +578,17 @@ def test_frames_for_a_dead_member_are_neither_delivered_nor_lost() -> None:
     assert told.delivered() == [[1, 2]]
     assert told.told("outside_membership", "lost") == {"outside_membership": 3, "lost": 0}
     assert told.findings() == [("UC027", "likely")]
+    never = heard(B, data(1), data(2), 4 * TICK, data(2))  # what it sends may be filtered out
+    assert dict(never.findings())["UC027"] == "cannot be told"
+
+
+def test_a_repair_that_nobody_was_seen_to_ask_for_is_no_certain_loss() -> None:
+    """Only its receiver asks: that is not in the capture, nor may be what came before."""
+    story = [data(1, ip_id=1), TICK, ack(1, 1), data(3, ip_id=3), 3 * TICK, data(2, ip_id=9)]
+    told = heard(B, *story, TICK, ack(3, 2))
+    assert told.told("recovered", "lost", "lost_seqnos") == {
+        "recovered": 1, "lost": None, "lost_seqnos": [],
+    }  # fmt: skip
 
 
 @pytest.mark.rule("unicast P3")

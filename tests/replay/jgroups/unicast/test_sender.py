@@ -378,6 +378,8 @@ def test_messages_that_stay_unacknowledged_and_a_peer_that_says_nothing() -> Non
     told = heard(A, *story, 700)
     assert told.findings() == [("UC026", "likely"), ("UC027", "likely")]
     assert told.connection()["unacked_seqnos"] == [[2, 2]]
+    never = heard(A, data(1), 900, *[data(1), TICK] * 5, 700)  # what it sends may be filtered out
+    assert dict(never.findings())["UC027"] == UNTOLD
 
 
 # -- stale ACKs (JGRP-1873, JGRP-1875) -------------------------------------------------------------
