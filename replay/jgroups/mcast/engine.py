@@ -93,6 +93,7 @@ class McastEngine:
         self._waiting = JoinQueue()
         self._at = self._installed_at = Mark(-1, 0)  # of this event, and with which a view came in
         self._cast = False  # that view, by this member
+        self.lacking = False  # messages that this member had or sent, or all its words, when closed
         self._asked_others = False  # for what they had not sent: any member may send it again
 
     # -- events --------------------------------------------------------------------------------
@@ -154,6 +155,10 @@ class McastEngine:
                 stream.passing.finish()
             if stream.sender_model is not None:
                 stream.sender_model.finish()
+        models = [model for s in self.streams.values() for model in (s.receiver, s.passing)]
+        self.lacking = self._models.life.last is None or any(
+            model.lacks_messages() for model in models if model is not None
+        )
         if self.ends is not None:
             self.ends.local = self.members.local
             for stream in self.streams.values():
@@ -175,11 +180,6 @@ class McastEngine:
         own = self.streams.get(f"{self.cluster}|{local}")
         seen = any(local in view.members for view, _, _ in self.seen.views)
         return seen or (own is not None and own.arrivals > 0)
-
-    def lacks_messages(self) -> bool:
-        """Is the capture shown to lack messages that this member had, or sent, or all its words?"""
-        models = [model for s in self.streams.values() for model in (s.receiver, s.passing)]
-        return self._models.life.last is None or any(m.lacks_messages() for m in models if m)
 
     def _from_local(self, event: Event) -> bool:
         return event.source is not None and event.source == self.members.local

@@ -82,6 +82,7 @@ class UnicastEngine:
         self._known_views: dict[tuple[str, int], View] = {}
         self._lives: dict[str, Life] = {}  # of members here
         self.stamps: dict[str, Stamps] = {}  # of members here: their ACKs and SEND_FIRST_SEQNO
+        self._lacking = False  # messages that members here had, when closed
         self._joined: set[str] = set()  # members here that joined while they were captured
         self._began: Mark | None = None
         self._elapsed = Elapsed()
@@ -172,6 +173,7 @@ class UnicastEngine:
                 until_ns = last_own_ns if removed is None else min(removed, last_own_ns)
                 stream.received.end_missing(self.last.at_ns, until_ns, over=True)
                 self._settle(stream, stream.received)
+                self._lacking |= stream.received.lacks_messages()
             if stream.passing is not None:
                 stream.passing.finish()
         if self.ends is not None:
@@ -179,6 +181,10 @@ class UnicastEngine:
             for _, stream in self.streams():
                 if stream.received is not None and stream.received.left_out:
                     self.ends.hidden[stream.key] = stream.received.left_out
+
+    def lacks_messages(self, member: str) -> bool:
+        """Is the capture shown to lack messages that members here had, or words of this one?"""
+        return self._lacking or not self._last_own_ns(member) or bool(self.stamps_of(member).holes)
 
     def _life(self, member: str) -> Life:
         found = self._lives.get(member)

@@ -42,7 +42,10 @@ class _UnicastFindings(ReceiverFindings, SenderFindings):
         """Streams, gaps, connections, findings, judged rules, parameters."""
         for pair, stream in self.engine.streams():
             engine = self.engine
-            of = partial(stream_row, pair, stream, engine.cluster, self.parameters, engine.vantage)
+            of = partial(
+                stream_row, pair, stream, engine.cluster, self.parameters, engine.vantage,
+                lacking=engine.lacks_messages(stream.receiver),
+            )  # fmt: skip
             detail = self.settling(stream.received, of)
             yield self.row(STREAM, detail, stream)
             yield self.row(CONNECTION, connection_row(pair, stream, self.engine.cluster), stream)

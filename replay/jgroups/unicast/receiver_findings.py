@@ -36,6 +36,7 @@ class ReceiverFindings(UnicastReporter):
         yield from self._syncs(machine, facts, stream)
         yield from self._endless(machine, facts, stream)
         yield from self._oddities(machine, facts, stream)
+        yield from self._silent(machine, stream)
 
     def _gaps(self, machine: ReceiverMachine, stream: Stream) -> Iterator[Finding]:
         received = stream.received
@@ -254,6 +255,9 @@ class ReceiverFindings(UnicastReporter):
                 "{receiver_member} asked for {size} seqnos at once, more than max_xmit_req_size.",
                 mark=mark, facts={"size": size},
             )  # fmt: skip
+
+    def _silent(self, machine: ReceiverMachine, stream: Stream) -> Iterator[Finding]:
+        """It gets messages and sends nothing."""
         if machine.stopped is not None and stream.outside_membership:
             yield self.make(
                 stream, "UC027", LIKELY if machine.spoke else UNDECIDABLE,

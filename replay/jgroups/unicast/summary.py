@@ -27,9 +27,10 @@ def role_of(pair: Pair) -> stream_rows.End:
 
 def stream_row(
     pair: Pair, stream: Stream, cluster: str, parameters: EngineParameters, vantage: Vantage, *,
-    over: bool,
+    over: bool, lacking: bool,
 ) -> UnicastStreamRow:  # fmt: skip
-    """The summary of one connection in one direction; for ``over`` see ``stream_rows.received``."""
+    """The summary of one connection in one direction; for ``over`` and ``lacking`` see
+    ``stream_rows.received``."""
     role = role_of(pair)
     side = stream_rows.FROM_RECEIVER[role]
     row: UnicastStreamRow = {
@@ -54,7 +55,7 @@ def stream_row(
         "unacknowledged": None,
     }
     if pair.receiving is not None:
-        _received(row, pair, stream, vantage, over=over)
+        _received(row, pair, stream, vantage, over=over, lacking=lacking)
     else:
         _passed(row, stream)
     if pair.sending is not None:
@@ -68,8 +69,9 @@ def stream_row(
 
 
 def _received(
-    row: UnicastStreamRow, pair: Pair, stream: Stream, vantage: Vantage, *, over: bool
-) -> None:
+    row: UnicastStreamRow, pair: Pair, stream: Stream, vantage: Vantage, *, over: bool,
+    lacking: bool,
+) -> None:  # fmt: skip
     machine, received = pair.receiving, stream.received
     assert machine is not None
     row["would_have_sent"] = machine.would.row()
@@ -77,8 +79,7 @@ def _received(
         stream_rows.nothing_received(row)
         return
     facts = machine.facts_of(stream)
-    # nobody else asks, so the capture lacks a request for what came as a repair that none explains
-    stream_rows.received(row, received, over=over, lacking=True)
+    stream_rows.received(row, received, over=over, lacking=lacking)
     if machine.tells_nothing_of(stream):
         row["delivered"] = None
         row["unknown"]["delivered"] = "nothing in this capture shows that its receiver had a window"
