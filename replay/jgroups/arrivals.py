@@ -106,6 +106,7 @@ class JudgedStream:
         self.before: dict[Outcome, RangeSet] = {}
         self.by_others = RangeSet()
         self.by_rebuilt = RangeSet()
+        self.rebuilt_lost = False  # of these some had come, and count as lost all the same
         self.silent = RangeSet()
         self._had_below = 0  # by its ACKs
         self.left_out = RangeSet()
@@ -354,6 +355,12 @@ class JudgedStream:
         for early, late in WENT_ON.items():
             told[late] += self.counts[early]
         return told
+
+    def came_before(self, outside: RangeSet) -> None:
+        """What came when no window was there for it, and was asked for later, was not lost."""
+        for part in outside:
+            self.by_rebuilt.add(*part)
+            self.rebuilt_lost |= bool(self.lost.within(*part))
 
     def lacks_messages(self) -> bool:
         """Does the capture lack some that the member had, by its own words?"""

@@ -144,16 +144,17 @@ def received(
         row["delivered"] = None
         row["unknown"]["delivered"] = _MAY_HAVE_COME
     doubted = window.of_unknown_fate(ended)
+    if not (doubted or lacking or window.rebuilt_lost):
+        return
     lost = RangeSet([*window.lost, *yet])
+    for part in (*window.by_others, *window.by_rebuilt):
+        doubted += total(lost.remove(*part))
     at_least = lost.total()
-    for part in (*window.by_others, *window.by_rebuilt) if doubted or lacking else ():
-        at_least -= total(lost.remove(*part))
-    doubted += total([*window.lost, *yet]) - at_least
     if doubted:
         row["lost"], row["lost_seqnos"] = None, inclusive(listed(lost))
         row["unknown"]["lost"] = (
             f"{at_least} or more: of {doubted} others it cannot be told, because "
-            "this capture does not hold how they came"
+            "this capture does not show how they came first, or a window that was there for them"
         )
 
 

@@ -151,6 +151,7 @@ class McastEngine:
                 own = self._models.life.last or self.last
                 stream.receiver.finish(self.last.at_ns, min(self.last.at_ns, own.at_ns))
                 stream.receiver.settle()
+                stream.receiver.came_before(stream.came_outside)
             if stream.passing is not None:
                 stream.passing.finish()
             if stream.sender_model is not None:

@@ -95,8 +95,6 @@ class _McastFindings(WindowReporter[McastStream]):
 
     def _receiver_findings(self, stream: McastStream, receiver: ReceiverModel) -> Iterator[Finding]:
         gaps = receiver.gaps_by_seqno()
-        for outside_ in stream.came_outside:
-            receiver.by_rebuilt.add(*outside_)
         yield from self.repaired(stream, "MC001", receiver)
         yield from self._lost(stream, receiver, with_part(gaps, Outcome.UNRECOVERED))
         yield from self.open_at_end(stream, "MC002", "MC014", receiver)

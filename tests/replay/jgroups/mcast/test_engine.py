@@ -540,3 +540,15 @@ def test_what_another_member_at_the_same_host_says_is_not_of_this_ones_windows()
     told = _restarted(_at_the_host_of_b("E"))
     assert {certainty for _, certainty, _ in told.findings()} <= {"likely", "cannot be told"}
     assert told.stream()["delivered"] is None
+
+
+@pytest.mark.rule("R2")
+def test_what_came_before_its_window_and_is_asked_for_then_was_not_lost() -> None:
+    story = (join_rsp("AB", 2, digest={"A": (0, 0)}), msg(1), msg(1, 2, by=C), 900)
+    told = heard(
+        "B", *story, view("ABC", 3, 2), 900, msg(4, by=C), 900, xmit_req(1, 2, 3, of=C),
+        msg(1, 3, by=C), ack(4, of=C),
+    )  # fmt: skip
+    assert told.told("recovered", "lost", "lost_seqnos", sender=C) == {
+        "recovered": 3, "lost": None, "lost_seqnos": [[3, 3]],
+    }  # fmt: skip
