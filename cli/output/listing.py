@@ -165,7 +165,7 @@ class Lines:
         known = frozenset(self.names)
         for line, spaces in self.lines:
             text = line if isinstance(line, Text) else Text(short_names(safe(line), self.names))
-            yield Padding(text, (0, 0, 0, spaces))
+            yield Padding(text, (0, 0, 0, spaces), expand=False)
         for line in explained(self.names, known):
             yield Text(line, style="dim")
 

@@ -21,7 +21,7 @@ import numpy as np
 from seqaudit.decoders.capture.reader import Records
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network.account_rows import PieceOrderDetail
-from seqaudit.decoders.network.sent_order import COMPARED, votes
+from seqaudit.decoders.network.sent_order import COMPARED, SentOrder
 
 #: Queues of network cards are apart by no more than this.
 HORIZON_NS: Final = 20_000_000
@@ -282,6 +282,7 @@ class _LateStretches:
     def __init__(self, records: Records, times: Int64s) -> None:
         self._records = records
         self._times = times
+        self._sent = SentOrder(records, times)
         self._looked: dict[int, int] = {}
         self._clocks = _InterfaceClocks(records.interface)
         self.guessed: list[int] = []
@@ -321,7 +322,7 @@ class _LateStretches:
         if looked > LOOKED_AT and back <= HORIZON_NS:
             return None
         agree, against = (
-            votes(records, times, begin, first, self.end(first, high) - 1)
+            self._sent.votes(begin, first, self.end(first, high) - 1)
             if looked <= MOST_LOOKED_AT
             else (0, 0)
         )

@@ -22,47 +22,88 @@ _SHORTEST: Final = 24  # an IP header and the ports of TCP
 _TCP: Final = 6
 _ADDRESSES: Final = np.arange(12, 20)
 _PORTS: Final = np.arange(4)
+#: Records that are looked at together: stretches near each other are compared with the same ones.
+_BLOCK: Final = 2_048
 
 
-def votes(records: Records, times: Int64s, begin: int, first: int, last: int) -> tuple[int, int]:
-    """Flows whose IP ids say that a late stretch was sent after what stands before it, and before.
+class SentOrder:
+    """What the IP ids of some records in a row say of their order."""
 
-    Of each flow all that is late is compared with all before it, from ``begin`` (the last step) on,
-    that has a later time. A network that lets single datagrams pass others speaks for either, so
-    most of these pairs decide, and they are more than the datagrams that pass others there anyway.
+    def __init__(self, records: Records, times: Int64s) -> None:
+        self._records = records
+        self._times = times
+        self._looked_at = np.zeros(-(-records.count // _BLOCK), np.bool_)
+        self._low, self._high, self._idents = np.zeros((3, records.count), np.int64)
 
-    Args:
-        first, last: the late stretch, records of which all but the first ``COMPARED`` say nothing.
-    """
-    behind = min(last + 1, first + COMPARED)
-    rows = np.concatenate(
-        [
-            np.arange(max(begin, first - COMPARED), first),
-            np.arange(first, behind),
-            np.arange(last + 1, min(last + 1 + COMPARED, len(times))),
-        ]
-    )
-    flows, idents = _identified(records, rows)
-    at = times[rows]
-    before = slice(0, first - max(begin, first - COMPARED))
-    late = slice(before.stop, before.stop + behind - first)
-    after = slice(late.stop, len(rows))
-    pairs = (flows[late, None] == flows[None, before]) & (at[late, None] < at[None, before])
-    pairs &= flows[late, None] >= 0
-    apart = (idents[late, None] - idents[None, before]) & 0xFFFF
-    known = np.flatnonzero(flows[late] >= 0)
-    of_flow = flows[late][known]
-    count = len(rows)
-    ahead = (pairs & (apart > 0x8000)).sum(axis=1)[known]
-    ahead = np.bincount(of_flow, ahead, count)
-    agreed = (pairs & (apart > 0) & (apart <= 0x8000)).sum(axis=1)[known]
-    agreed = np.bincount(of_flow, agreed, count)
-    most = np.maximum((agreed + ahead) * 3 / 4, 0.5)
-    passed = sum(_passing(flows[part], at[part], idents[part], count) for part in (before, after))
-    return (
-        int(np.count_nonzero((agreed >= most) & (agreed > passed))),
-        int(np.count_nonzero((ahead >= most) & (ahead > passed))),
-    )
+    def votes(self, begin: int, first: int, last: int) -> tuple[int, int]:
+        """Flows whose IP ids say that a late stretch was sent after what stands before it, and
+        before.
+
+        Of each flow all that is late is compared with all before it, from ``begin`` (the last step)
+        on, that has a later time. A network that lets single datagrams pass others speaks for
+        either, so most of these pairs decide, and they are more than the datagrams that pass others
+        there anyway.
+
+        Args:
+            first, last: the late stretch, records of which all but the first ``COMPARED`` say
+                nothing.
+        """
+        behind = min(last + 1, first + COMPARED)
+        rows = np.concatenate(
+            [
+                np.arange(max(begin, first - COMPARED), first),
+                np.arange(first, behind),
+                np.arange(last + 1, min(last + 1 + COMPARED, len(self._times))),
+            ]
+        )
+        flows, idents = self._identified(rows)
+        at = self._times[rows]
+        before = slice(0, first - max(begin, first - COMPARED))
+        late = slice(before.stop, before.stop + behind - first)
+        after = slice(late.stop, len(rows))
+        count = len(rows)
+        late_ones = late.start + _also(flows[late], flows[before], count)
+        early_ones = _also(flows[before], flows[late], count)
+        if not len(late_ones):
+            return 0, 0
+        pairs = flows[late_ones, None] == flows[None, early_ones]
+        pairs &= at[late_ones, None] < at[None, early_ones]
+        apart = (idents[late_ones, None] - idents[None, early_ones]) & 0xFFFF
+        of_flow = flows[late_ones]
+        ahead = np.bincount(of_flow, (pairs & (apart > 0x8000)).sum(axis=1), count)
+        agreed = (pairs & (apart > 0) & (apart <= 0x8000)).sum(axis=1)
+        agreed = np.bincount(of_flow, agreed, count)
+        most = np.maximum((agreed + ahead) * 3 / 4, 0.5)
+        parts = before, after
+        passed = sum(_passing(flows[part], at[part], idents[part], count) for part in parts)
+        return (
+            int(np.count_nonzero((agreed >= most) & (agreed > passed))),
+            int(np.count_nonzero((ahead >= most) & (ahead > passed))),
+        )
+
+    def _identified(self, rows: Int64s) -> tuple[Int64s, Int64s]:
+        """The flows of records, numbered from 0, and their IP ids; -1 where there are none."""
+        for block in np.unique(rows // _BLOCK).tolist():
+            if not self._looked_at[block]:
+                self._looked_at[block] = True
+                own = slice(block * _BLOCK, min((block + 1) * _BLOCK, len(self._times)))
+                self._low[own], self._high[own], self._idents[own] = _told(self._records, own)
+        low, high = self._low[rows], self._high[rows]
+        order = np.lexsort((high, low))
+        fresh = (np.diff(low[order], prepend=0) != 0) | (np.diff(high[order], prepend=0) != 0)
+        flows = np.empty(len(rows), np.int64)
+        fresh[:1] = True
+        flows[order] = np.cumsum(fresh) - 1
+        flows[high < 0] = -1
+        return flows, self._idents[rows]
+
+
+def _also(flows: Int64s, others: Int64s, count: int) -> Int64s:
+    """Places of those flows that are among the others, too; they are -1 and numbers below count."""
+    there = np.zeros(count + 1, np.bool_)
+    there[others] = True
+    there[-1] = False
+    return np.flatnonzero(there[flows])
 
 
 def _passing(flows: Int64s, at: Int64s, idents: Int64s, count: int) -> Int64s:
@@ -75,9 +116,9 @@ def _passing(flows: Int64s, at: Int64s, idents: Int64s, count: int) -> Int64s:
     return np.bincount(flows[one[passed]], minlength=count)
 
 
-def _identified(records: Records, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """The flows of IPv4 packets, numbered from 0, and their ids; -1 and 0 where a packet is none,
-    or its sender counts none."""
+def _told(records: Records, rows: slice) -> tuple[Int64s, Int64s, Int64s]:
+    """The flows of IPv4 packets, as two numbers of which the second is not below 0, and their ids;
+    -1 and 0 where a packet is none, or its sender counts none."""
     data = np.frombuffer(records.data, np.uint8)
     start = records.start[rows]
     captured = np.minimum(records.captured[rows], _LOOKED_AT)
@@ -89,7 +130,7 @@ def _identified(records: Records, rows: Int64s) -> tuple[Int64s, Int64s]:
     def number(at: Int64s) -> Int64s:
         return byte(at) << 8 | byte(at + 1)
 
-    at = np.full(len(rows), -1, np.int64)
+    at = np.full(len(start), -1, np.int64)
     link = records.link[rows]
     for kind, offset in _NETWORK.items():
         at[link == kind] = offset
@@ -114,9 +155,4 @@ def _identified(records: Records, rows: Int64s) -> tuple[Int64s, Int64s]:
     of_ports[ports[:, None] <= _PORTS] = 0
     low = np.ascontiguousarray(addresses).view(np.int64).ravel()
     high = of_ports.copy().view(np.uint32).ravel().astype(np.int64) << 16 | protocol << 8 | ports
-    order = np.lexsort((high, low))
-    fresh = (np.diff(low[order], prepend=0) != 0) | (np.diff(high[order], prepend=0) != 0)
-    flows = np.empty(len(rows), np.int64)
-    flows[order] = np.maximum(np.cumsum(fresh) - 1, 0)
-    flows[~counted] = -1
-    return flows, np.where(counted, idents, 0)
+    return low, np.where(counted, high, -1), np.where(counted, idents, 0)

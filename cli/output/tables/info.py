@@ -37,7 +37,8 @@ def _render_capture(report: Report, capture: CaptureRow, limit: int) -> list[Ren
         Text(f"Capture {capture['capture']}: {safe(capture_name(capture))}", style="bold")
     ]
     facts += [
-        Padding(Text(f"{name}: {safe(value)}"), (0, 0, 0, 2)) for name, value in _facts(capture)
+        Padding(Text(f"{name}: {safe(value)}"), (0, 0, 0, 2), expand=False)
+        for name, value in _facts(capture)
     ]
     facts.append(Text(""))
     members = [m for m in report["members"] if m["capture"] == capture["capture"]]

@@ -18,7 +18,7 @@ from seqaudit.decoders.network.order import (
     SINGLE_NS,
     arrangement,
 )
-from seqaudit.decoders.network.sent_order import COMPARED, votes
+from seqaudit.decoders.network.sent_order import COMPARED, SentOrder
 
 _NETWORK: Final = {0: 4, 12: 0, 101: 0, 108: 4, 113: 16, 228: 0, 276: 20}
 _BACK: Final = (100, 900, 10**6, 10**7, 19 * 10**6, 21 * 10**6, 10**9, 3 * 10**9)
@@ -177,8 +177,7 @@ def test_ids_vote_as_the_model_does(seed: int) -> None:
     chance = random.Random(f"votes {seed}")
     records = records_of(chance)
     times = records.at_ns.tolist()
+    sent = SentOrder(records, records.at_ns)
     for _ in range(10):
         begin, first, last = sorted(chance.randrange(records.count) for _ in range(3))
-        assert votes(records, records.at_ns, begin, first, last) == votes_model(
-            records, times, begin, first, last
-        )
+        assert sent.votes(begin, first, last) == votes_model(records, times, begin, first, last)
