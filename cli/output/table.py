@@ -247,6 +247,7 @@ def render_streams(report: Report, limit: int) -> RenderableType:
     subjects = any("subject" in stream for stream in streams)
     feeds = any("feed" in stream for stream in streams)
     jitter = any(stream.get("jitter_ns") for stream in streams)
+    tunnels = any("tunnels" in stream for stream in streams)
     fields: Sequence[Field[StreamRow] | bool] = [
         _of_capture(report),
         (Column("system", worth=8), lambda row: row["system"]),
@@ -260,6 +261,7 @@ def render_streams(report: Report, limit: int) -> RenderableType:
         *((Column(name, _NUMERIC, worth), _counted(name)) for name, worth in STREAM_COUNTS.items()),
         (Column("recovery p50/max", _NUMERIC, 5), _recovery),
         jitter and (Column("jitter mean/max", _NUMERIC, 3), _jitter),
+        tunnels and (Column("tunnel", worth=2), lambda row: ", ".join(row.get("tunnels", "-"))),
     ]
     return listing("Streams", streams, limit, fields)
 

@@ -66,6 +66,13 @@ class PieceNetworks(TypedDict):
     flows: list[tuple[int, int, int, int, int, list[tuple[int, int]]]]
 
 
+class PieceTunnels(TypedDict):
+    """By which tunnels packets came from one address to another (``tunnels.TunnelsSeen``)."""
+
+    ends: list[tuple[str, str, int]]  # source, destination, number of the network + 1 << 8 | kind
+    more: bool  # more than are told: none is named
+
+
 class ShippedDetail(TypedDict):
     """Which TCP connections a piece gave to the next stage, and of which it withheld frames."""
 
@@ -118,6 +125,7 @@ class PieceAccount(TypedDict, total=False):
     endpoints_more: int
     ends: PieceEnds
     networks: PieceNetworks
+    tunnelled: PieceTunnels
     shipped: ShippedDetail
     # of its systems
     messages_by: dict[str, dict[str, int]]

@@ -68,7 +68,7 @@ def _described(
     data = packets.datagrams.data
     kept = (
         k.SOURCE, k.DESTINATION, k.PROTOCOL, k.IP_ID, k.FRAGMENT, k.LENGTH, k.TTL, k.PACKET_TYPE,
-        k.START, k.STOP, k.NETWORK,
+        k.START, k.STOP, k.NETWORK, k.TUNNEL,
     )  # fmt: skip
     fields = [packets.columns[field][packets.fragments].tolist() for field in kept]
     frames = packets.records.original, packets.records.captured, packets.records.link
@@ -78,7 +78,7 @@ def _described(
     payloads: list[bytes] = []
     for row in zip(*fields, strict=True):
         source, destination, protocol, ip_id, place, length, ttl, packet_type, *more = row
-        start, stop, network, wire, captured, link = more
+        start, stop, network, tunnel, wire, captured, link = more
         ends = f"{hosts[source]}|{hosts[destination]}"
         version = 6 if ":" in hosts[source] else 4
         inside = f"|{network}" if tunnels and network >> k.KEY_KIND else ""
@@ -100,6 +100,8 @@ def _described(
         }
         if network:
             facts["network"] = network
+        if tunnel:
+            facts["tunnel"] = tunnel
         details.append(json.dumps(facts, separators=(",", ":")))
         payloads.append(bytes(data[start:stop]))
     return carriers, details, payloads

@@ -27,7 +27,8 @@ class Fragment:
     """One SEGMENT row.
 
     ``facts``: version, source, destination, protocol, id, offset, more, length (of what it
-    carries), ttl, outgoing (link layer), wire and captured (bytes of the frame), link (its type).
+    carries), ttl, outgoing (link layer), wire and captured (bytes of the frame), link (its type);
+    network and tunnel, as the kernel has them, where it came in one.
     """
 
     capture: int

@@ -20,7 +20,8 @@ from seqaudit.decoders.contract.networks import Chosen
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account_rows import PieceNetworks
-from seqaudit.decoders.network.packets import NUMBER_NAMES, TUNNEL_NAMES, PacketReader, Packets
+from seqaudit.decoders.network.packets import PacketReader, Packets
+from seqaudit.decoders.network.tunnels import tunnel_name
 
 #: Flows that are compared: of more those whose numbers end in most zeros, which are the same ones
 #: whatever pieces a capture is cut into.
@@ -341,6 +342,6 @@ def network_name(chosen: Chosen) -> str:
 
 def _name(key: int) -> str:
     kind, number = key >> k.KEY_KIND & 7, key >> k.KEY_NUMBER
-    words: Sequence[str] = [f"{TUNNEL_NAMES[kind]} {NUMBER_NAMES[kind]} {number}"] if kind else ()
+    words: Sequence[str] = [tunnel_name(kind, number)] if kind else ()
     tags = [str(tag) for tag in (key >> k.VLAN_BITS & 0xFFF, key & 0xFFF) if tag]
     return " ".join([*words, *([f"VLAN {'.'.join(tags)}"] if tags else [])])

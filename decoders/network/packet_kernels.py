@@ -405,11 +405,14 @@ def packet(
         state = PRIMING
     elif state == DATAGRAM:
         done = done | IS_DATAGRAM
-    if state != DATAGRAM or protocol != 17 or fragment >= 0 or packet_type >= 0 or key:
+    if state != DATAGRAM or protocol != 17 or fragment >= 0 or packet_type >= 0 or key or tunnel:
         work[ODD_ROWS] = 1
         if key:
             work[NETWORKED] = 1
+        if tunnel:
+            work[TUNNELLED] = 1
         out[NETWORK * room + row] = key
+        out[TUNNEL * room + row] = number + 1 << 8 | tunnel
         out[STATE * room + row] = state
         out[PROTOCOL * room + row] = protocol
         out[FRAGMENT * room + row] = fragment

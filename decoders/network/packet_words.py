@@ -21,12 +21,15 @@ NETWORK = 15  # which network of a number of its own it is of (network_key); 0: 
 SEQUENCE = 16  # of a TCP header that was captured whole, as the next two
 ACKNOWLEDGED = 17
 TCP_BITS = 18  # its length and flags, 16 bits
-FIELDS = 19
+TUNNEL = 19  # the innermost that it came in: network's number + 1, if it has one, << 8 | TUNNEL_*
+FIELDS = 20
 TCP_BYTES = 20  # of a TCP header without options
 
 #: What these are of nearly all rows, and of all before ``scan``, which writes them for others only:
 #: stores to so many places at once are dear.
-PREPARED = ((STATE, 1), (PROTOCOL, 17), (FRAGMENT, -1), (PACKET_TYPE, -1), (NETWORK, 0))
+PREPARED = (
+    (STATE, 1), (PROTOCOL, 17), (FRAGMENT, -1), (PACKET_TYPE, -1), (NETWORK, 0), (TUNNEL, 0),
+)  # fmt: skip
 
 # STATE. The ranges matter: packets.py turns them into outcomes.
 PRIMING = 0  # not ours: read for duplicate detection only
@@ -160,6 +163,7 @@ RING_COUNT = 2
 RING_TAIL = 3  # all entries of the window have this number or a higher one
 ODD_ROWS = 4  # 1: of some row a field is not as in PREPARED
 NETWORKED = 5  # 1: some row is of a network of a number of its own
+TUNNELLED = 6  # 1: some row came in a tunnel
 WAITING = 8  # rows of the newest entries
 WAITING_MOST = 16
 HOST_SLOTS = WAITING + WAITING_MOST

@@ -19,6 +19,7 @@ from seqaudit.decoders.kernels.loader import Int64s, spread
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network import rare_links as link_slow
 from seqaudit.decoders.network.hosts import Hosts
+from seqaudit.decoders.network.tunnels import tunnel_name
 
 if TYPE_CHECKING:
     from seqaudit.decoders.capture.reader import Records
@@ -181,6 +182,7 @@ class Packets:
     out: Int64s  # the columns as the kernel has them, ``room`` apart
     room: int
     networked: bool  # some record is of a network of a number of its own
+    tunnelled: bool  # some came in a tunnel
 
     def column(self, field: int) -> Int64s:
         column: Int64s = self.columns[field]
@@ -206,27 +208,6 @@ class Packets:
             self.first : self.first + self.columns.shape[1]
         ]
         return column
-
-
-#: What ``info`` calls tunnels.
-TUNNEL_NAMES: Final = {
-    k.TUNNEL_IP: "IP in IP",
-    k.TUNNEL_GRE: "GRE",
-    k.TUNNEL_ERSPAN: "ERSPAN",
-    k.TUNNEL_VXLAN: "VXLAN",
-    k.TUNNEL_GENEVE: "GENEVE",
-    k.TUNNEL_GTP: "GTP-U",
-    k.TUNNEL_TEREDO: "Teredo",
-}
-
-
-#: What they call the number of a network.
-NUMBER_NAMES: Final = {
-    k.TUNNEL_GRE: "key",
-    k.TUNNEL_ERSPAN: "session",
-    k.TUNNEL_VXLAN: "network",
-    k.TUNNEL_GENEVE: "network",
-}
 
 
 class Flows:
@@ -309,7 +290,7 @@ class PacketReader:
         first = 0
         while first < records.count:
             last = min(first + STEP, records.count)
-            self._work[k.NETWORKED] = 0
+            self._work[k.NETWORKED] = self._work[k.TUNNELLED] = 0
             stop, datagrams, columns = self._scan(records, l3, first, last)
             if stop > first:
                 only = datagrams == stop - first
@@ -327,11 +308,11 @@ class PacketReader:
     def tunnels(self) -> dict[str, int]:
         """Frames whose packet came in a tunnel, by the kind of the innermost and its network."""
         counts = self._work[k.TUNNELS : k.NETWORKS].tolist()
-        found = {name: counts[kind] for kind, name in TUNNEL_NAMES.items() if counts[kind]}
+        found = {tunnel_name(kind, None): n for kind, n in enumerate(counts) if n}
         known = self._work[k.NETWORKS : k.CARRIERS].reshape(-1, k.NETWORK_WORDS)
         for key, frames in sorted(known[known[:, 0] > 0].tolist()):
             kind, number = key - 1 & 0xFF, key - 1 >> 8
-            found[f"{TUNNEL_NAMES[kind]} {NUMBER_NAMES[kind]} {number}"] = frames
+            found[tunnel_name(kind, number)] = frames
         return found
 
     def _forget_datagrams(self, section: int) -> None:
@@ -412,6 +393,7 @@ class PacketReader:
             out=self._out,
             room=self._room,
             networked=bool(self._work[k.NETWORKED]),
+            tunnelled=bool(self._work[k.TUNNELLED]),
         )
 
     def _of(

@@ -87,7 +87,7 @@ class SentOrder:
             if not self._looked_at[block]:
                 self._looked_at[block] = True
                 own = slice(block * _BLOCK, min((block + 1) * _BLOCK, len(self._times)))
-                self._low[own], self._high[own], self._idents[own] = _told(self._records, own)
+                self._low[own], self._high[own], self._idents[own] = _counted(self._records, own)
         low, high = self._low[rows], self._high[rows]
         order = np.lexsort((high, low))
         fresh = (np.diff(low[order], prepend=0) != 0) | (np.diff(high[order], prepend=0) != 0)
@@ -116,7 +116,7 @@ def _passing(flows: Int64s, at: Int64s, idents: Int64s, count: int) -> Int64s:
     return np.bincount(flows[one[passed]], minlength=count)
 
 
-def _told(records: Records, rows: slice) -> tuple[Int64s, Int64s, Int64s]:
+def _counted(records: Records, rows: slice) -> tuple[Int64s, Int64s, Int64s]:
     """The flows of IPv4 packets, as two numbers of which the second is not below 0, and their ids;
     -1 and 0 where a packet is none, or its sender counts none."""
     data = np.frombuffer(records.data, np.uint8)

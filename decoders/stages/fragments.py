@@ -35,6 +35,7 @@ from seqaudit.decoders.network.packets import (
     PacketReader,
     Packets,
 )
+from seqaudit.decoders.network.tunnels import TunnelsSeen, name_of
 from seqaudit.decoders.stages.registry import NOBODY, DecodeSettings, Dispatcher
 
 TIMEOUT_NS: Final = 30_000_000_000
@@ -89,6 +90,7 @@ class Offered(NamedTuple):
         ttl: lowest and highest of that packet; null: it came in no tunnel.
         nested: that packet is a fragment itself. Nothing is put together with it, as fragments are
             told apart by their ends, and its frames show those of the tunnel.
+        tunnel: that carries it (``packet_words.TUNNEL``); 0: none.
     """
 
     whole: Whole
@@ -101,6 +103,7 @@ class Offered(NamedTuple):
     port: int
     ttl: tuple[int, int] | None
     nested: bool
+    tunnel: int
 
 
 @dataclass(slots=True)
@@ -143,6 +146,8 @@ class Assembler:
         self._seen_bytes = 0
         self._accounts = Accounts()
         self._seen: dict[tuple[int, int], NetworksSeen] = {}
+        self._tunnelled: dict[tuple[int, int], TunnelsSeen] = {}
+        self._tunnels: dict[tuple[int, int], dict[str, int]] = {}
 
     def feed(self, segments: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Take SEGMENT rows in; yields the events of what they complete."""
@@ -334,6 +339,8 @@ class Assembler:
         for key, account in self._accounts.taken_out():
             seen = self._seen.pop(key, None)
             facts: ByName = {"numbered": 0} | ({} if seen is None else {"networks": seen.rows()})
+            if (tunnelled := self._tunnelled.pop(key, None)) is not None:
+                facts |= {"tunnelled": tunnelled.rows(), "tunnels": self._tunnels.pop(key, {})}
             yield account.row(facts, decoder_accounts.get(key, ()))
 
     def _decode(
@@ -355,6 +362,7 @@ class Assembler:
                     self._count(whole.capture, split, one.outcome, sums, one.reason)
             if one.reason == ELSEWHERE:
                 continue
+            self._note_tunnel(key, one)
             account.fragments["datagrams"] += 1
             if one.nested:
                 account.fragments["nested"] = account.fragments.get("nested", 0) + 1
@@ -371,6 +379,17 @@ class Assembler:
         batches += dispatcher.finish()
         checksums.add_to(account.senders)
         return batches, dispatcher.accounts()
+
+    def _note_tunnel(self, key: tuple[int, int], one: Offered) -> None:
+        """What was put together may hold a packet in a tunnel; its frames show nothing of that."""
+        if not one.tunnel:
+            return
+        seen = self._tunnelled.setdefault(key, TunnelsSeen())
+        seen.add(one.source, one.destination, one.tunnel)
+        if not one.whole.assembly.first.facts.get("tunnel"):  # then they are counted as of that one
+            counts = self._tunnels.setdefault(key, {})
+            name = name_of(one.tunnel)
+            counts[name] = counts.get(name, 0) + one.whole.assembly.frame_count
 
     def _recognise(self, key: tuple[int, int], wholes: list[Whole]) -> None:
         """Whose incomplete or spoiled datagrams are; what decoders make of them is not kept."""
@@ -397,7 +416,8 @@ class Assembler:
         for found in reader.read(_records(wholes)):
             packets = found if checksums is None else checksums.judged(reader, found)
             fields = (
-                k.STATE, k.FRAGMENT, k.PROTOCOL, k.SOURCE, k.DESTINATION, k.DESTINATION_PORT, k.TTL
+                k.STATE, k.FRAGMENT, k.TUNNEL, k.PROTOCOL, k.SOURCE, k.DESTINATION,
+                k.DESTINATION_PORT, k.TTL,
             )  # fmt: skip
             columns = [packets.column(field).tolist() for field in fields]
             part = wholes[packets.first : packets.first + len(columns[0])]
@@ -421,7 +441,7 @@ class Assembler:
             batches += decoded
             at = 0
             hosts = packets.datagrams.hosts
-            for whole, is_away, state, part_of, protocol, *ends, port, ttl in zip(
+            for whole, is_away, state, part_of, tunnel, protocol, *ends, port, ttl in zip(
                 part, away, *columns, strict=True
             ):
                 facts = whole.assembly.first.facts
@@ -432,12 +452,12 @@ class Assembler:
                 settled = state in SETTLED
                 if settled or is_away:
                     fate = (FrameOutcome.OTHER, ELSEWHERE) if is_away else SETTLED[state]
-                    yield Offered(whole, *fate, "", *where, ttls, False)
+                    yield Offered(whole, *fate, "", *where, ttls, False, tunnel)
                     at += 0 if settled else 2
                     continue
                 outcome = FrameOutcome(int(datagrams.outcome[at]))
                 system = "" if claimed[at] == NOBODY else dispatcher.systems[int(claimed[at])]
-                yield Offered(whole, outcome, "", system, *where, ttls, part_of >= 0)
+                yield Offered(whole, outcome, "", system, *where, ttls, part_of >= 0, tunnel)
                 at += 2
 
 

@@ -13,6 +13,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Final, cast
 
+from seqaudit.decoders.network.tunnels import Tunnels
 from seqaudit.pipeline.report.captures import CaptureAccounts, capture_row
 from seqaudit.pipeline.report.findings import (
     Counts,
@@ -205,6 +206,7 @@ class _Sections:
                         self.called,
                         others.get((row["capture"], row["stream"] or ""), {}),
                         ends[row["capture"]][1],
+                        self._accounts.tunnels.get(row["capture"]),
                     ),
                     row["capture"],
                 ),
@@ -402,7 +404,8 @@ def _named(
     row: ResultRow[D], sender: str | None, receiver: str | None, called: Names
 ) -> StreamPlace:
     return {
-        **_about(row),
+        "capture": row["capture"],
+        "system": row["system"],
         "id": row["stream"] or "",
         "sender_name": called.of(sender),
         "receiver_name": called.of(receiver),
@@ -414,9 +417,15 @@ def _stream(
     called: Names,
     others: Mapping[str, object],
     end_ns: int | None,
+    tunnels: Tunnels | None,
 ) -> StreamRow:
     own = row["detail"]
     place = _named(row, own["sender"], own["receiver"], called)
+    if tunnels is not None:
+        ends = (own["sender"], own["receiver"])
+        came_by = tunnels.between(*(called.addresses_of(row["capture"], end) for end in ends))
+        if came_by:
+            place["tunnels"] = came_by
     return cast(StreamRow, {**settled(own, end_ns), **place, **others})
 
 

@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import cast
 
 from seqaudit.decoders.network.account_rows import PieceAccount
+from seqaudit.decoders.network.tunnels import Tunnels
 from seqaudit.pipeline.report.accounts import frames_of_splits, merge
 from seqaudit.pipeline.report.names import Names
 from seqaudit.pipeline.report.packed_rows import PackedRows
@@ -30,6 +31,7 @@ class CaptureAccounts:
         worth: of captures with stretches of doubt; holes: what tells that they lack something.
         unread: what tells that they hold packets that were not read to their end.
         findings: details of findings about captures, in their order.
+        tunnels: by which packets came, of captures that have some.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class CaptureAccounts:
         self.worth: dict[int, Worth] = {}
         self.holes: dict[int, str] = {}
         self.unread: dict[int, str] = {}
+        self.tunnels: dict[int, Tunnels] = {}
         self._findings: PackedRows[PlacedFinding] = PackedRows()
 
     @property
@@ -70,6 +73,8 @@ class CaptureAccounts:
                 self.holes[number] = lacking[0]
             if not_read := unread(doubts):
                 self.unread[number] = not_read
+            if tunnelled := [ends for piece in pieces if (ends := piece.get("tunnelled"))]:
+                self.tunnels[number] = Tunnels(tunnelled)
             judged = self._wall.part("the capture itself", _judged, number, account, capture=number)
             for detail in judged or []:
                 self._findings.append(detail)

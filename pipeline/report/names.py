@@ -1,12 +1,12 @@
 """What members are called, and who was seen."""
 
 import bisect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
 from seqaudit.pipeline.report.packed_rows import as_rows
-from seqaudit.pipeline.report.vantage import ip_of_endpoint
+from seqaudit.pipeline.report.vantage import ip_of, ip_of_endpoint
 from seqaudit.replay.contract.report_rows import MemberRow
 from seqaudit.replay.contract.results import MemberDetail, ResultRow
 
@@ -26,6 +26,7 @@ class Names:
     def __init__(self, given: Mapping[str, str], members: Iterable[SeenMember]) -> None:
         self._names: dict[str, str] = {}
         self._addresses: dict[tuple[int, str], str] = {}
+        self._at: dict[tuple[int, str], set[str]] = {}
         for member in members:
             address = ip_of_endpoint(str(member.get("address") or ""))
             name = given.get(member["member"]) or given.get(str(address)) or member.get("name")
@@ -33,6 +34,7 @@ class Names:
                 self._names.setdefault(member["member"], str(name))
             if address is not None:
                 self._addresses.setdefault((member["capture"], address), member["member"])
+                self._at.setdefault((member["capture"], member["member"]), set()).add(address)
         self._names |= given
 
     def of(self, identity: str | None) -> str | None:
@@ -47,6 +49,13 @@ class Names:
     def member_at(self, capture: int, address: str | None) -> str | None:
         """The member that a capture has seen at an IP address; null if none."""
         return None if address is None else self._addresses.get((capture, address))
+
+    def addresses_of(self, capture: int, identity: str | None) -> Collection[str]:
+        """The IP addresses at which a capture has seen a member, or that name one."""
+        if identity is None:
+            return ()
+        own = ip_of_endpoint(identity) or ip_of(identity)
+        return self._at.get((capture, identity), () if own is None else (own,))
 
 
 def members_of(rows: Iterable[ResultRow[MemberDetail]]) -> Iterator[SeenMember]:

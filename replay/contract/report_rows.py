@@ -117,6 +117,9 @@ class StreamPlace(ConversationPlace):
     id: str
     sender_name: str | None
     receiver_name: str | None
+    tunnels: NotRequired[
+        Annotated[list[str], "of a stream: by which its sender's packets came, if by any"]
+    ]
 
 
 #: Fields that several systems' streams have, each with its meaning.

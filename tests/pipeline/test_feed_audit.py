@@ -305,7 +305,7 @@ def test_a_sender_without_ip_ids_and_checksums_loses_nothing(
     tmp_path: Path, dont_fragment: bool, twice: bool
 ) -> None:
     """All datagrams alike but for their numbers, and a price that falls as these rise."""
-    count = 50_000 if twice else 100_000
+    count = 20_000 if twice else 40_000
     frames: list[bytes] = []
     for number in range(count):
         block = b"P" * 12 + (1 << 40 | count - number).to_bytes(8, "big")
@@ -316,7 +316,7 @@ def test_a_sender_without_ip_ids_and_checksums_loses_nothing(
         frames += [ethernet(datagram)] * (2 if twice else 1)
     path = tmp_path / "constant.pcap"
     path.write_bytes(pcap(frames, times_ns=[n * 1000 for n in range(len(frames))]))
-    cut = 24 + (path.stat().st_size - 24) // len(frames) * 31_777
+    cut = 24 + (path.stat().st_size - 24) // len(frames) * 31_777  # some way into the second half
     reports = []
     for options in ({}, {"compile_it": False}, {"cuts": {str(path): [cut]}}):
         feeds = feeds_of(["moldudp64"], [])
