@@ -18,10 +18,10 @@ FRAGMENT = 12  # offset in bytes << 1 | more fragments follow; -1: no fragment
 FLOW = 13  # number of (destination, protocol, destination port) in FLOW_ROWS; -1: none
 PACKET_TYPE = 14  # SLL, SLL2: 0 to us, 1 broadcast, 2 multicast, 3 to others, 4 outgoing; else -1
 NETWORK = 15  # which network of a number of its own it is of (network_key); 0: of none
-SEQUENCE = 16  # of a TCP header that was captured whole, as the next two
-ACKNOWLEDGED = 17
-TCP_BITS = 18  # its length and flags, 16 bits
-TUNNEL = 19  # the innermost that it came in: network's number + 1, if it has one, << 8 | TUNNEL_*
+TUNNEL = 16  # the innermost that it came in: network's number + 1, if it has one, << 8 | TUNNEL_*
+SEQUENCE = 17  # of a TCP header that was captured whole, as the next two
+ACKNOWLEDGED = 18
+TCP_BITS = 19  # its length and flags, 16 bits
 FIELDS = 20
 TCP_BYTES = 20  # of a TCP header without options
 

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from seqaudit.decoders.capture.reader import Records
+from seqaudit.decoders.contract.arrow import distinct
 from seqaudit.decoders.kernels.loader import Int64s
 
 #: Records of a late stretch, before it, and behind it that are compared.
@@ -83,7 +84,7 @@ class SentOrder:
 
     def _identified(self, rows: Int64s) -> tuple[Int64s, Int64s]:
         """The flows of records, numbered from 0, and their IP ids; -1 where there are none."""
-        for block in np.unique(rows // _BLOCK).tolist():
+        for block in distinct(rows // _BLOCK).tolist():
             if not self._looked_at[block]:
                 self._looked_at[block] = True
                 own = slice(block * _BLOCK, min((block + 1) * _BLOCK, len(self._times)))

@@ -64,7 +64,7 @@ def read(packets: Sequence[Packet], *, compile_it: bool = False) -> list[dict[st
 FIELDS = (
     "state", "protocol", "source", "destination", "source_port", "destination_port", "start",
     "stop", "length", "ip_id", "flags", "ttl", "fragment", "flow", "packet_type", "network",
-    "sequence", "acknowledged", "tcp_bits",
+    "tunnel", "sequence", "acknowledged", "tcp_bits",
 )  # fmt: skip
 
 
