@@ -194,6 +194,18 @@ class Audience:
         unnamed = source.key is not None and source.key.startswith(UNRESOLVED)
         return unnamed and self._link.session_starts > 0
 
+    def may_not_know(self, source: Source) -> bool:
+        """Its receiver, whom the capture finds in mid-session, misses some of it and never asks: it
+        may have no recovery, or the datagram with the declaration of its key was lost."""
+        unnamed = source.key is not None and source.key.startswith(UNRESOLVED)
+        if not unnamed or self._link.multicast or self._link.transport == "tcp":
+            return False
+        return len(list(source.live)) > 1 and not any(
+            one.asking.since is not None
+            for (receiver, _, name), one in (*self.ended, *self.subscribers.items())
+            if (receiver, name) == (source.receiver, self.machine(source))
+        )
+
     def asks_nobody(self, source: Source) -> bool:
         """Whether a subscriber's node knows of no cache and so sends no query: all declarations
         were captured. A client asks its peer whatever that has declared, and a peer asks another

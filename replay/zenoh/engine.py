@@ -241,6 +241,9 @@ class ZenohEngine:
         self._lapse()
         if self.world is not None:
             self.world.advance(self.moments.last_ns)  # within the last run as well
+        for source in self.sources.all.values():
+            if self.audience.may_not_know(source):
+                source.untold = source.untold or UNDECLARED
         self.link.several &= not self.queries.by_this_link(self.sources.all.values())
         if self.link.several:
             self.moments.worth.add(Span(Doubt.UNDECODED, BEGINNING, END, LINKS))
