@@ -14,11 +14,13 @@ class Asking:
     """Of one subscriber and source.
 
     Attributes:
+        listed: queries that may be its, of those that the report lists.
         since: job frame of its first request for what it misses; null: there is none.
         had: what its requests show that it had, and is not here.
     """
 
     def __init__(self) -> None:
+        self.listed: list[Query] = []
         self.since: int | None = None
         self.had: list[Had] = []
         self._lowest = END  # sn of all that its requests name; END: none does

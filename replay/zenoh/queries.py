@@ -116,6 +116,8 @@ class Queries:
             query.evicted = evicted(place.live, self._depth, query.first or 0, stop)
         if len(self.all) < MAX_QUERIES:
             self.all.append(query)
+            for subscriber in () if sort is Sort.HISTORY else subscribers:
+                subscriber.asking.listed.append(query)
         else:
             self._unlisted += 1
         before = self._open.pop((requester, detail["id"]))

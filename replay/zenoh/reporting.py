@@ -11,12 +11,11 @@ from seqaudit.replay.contract.worth import BEGINNING, END, LIKELY, Claim
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
-from seqaudit.replay.zenoh.audience import hear_heartbeats
 from seqaudit.replay.zenoh.causes import Why
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter
-from seqaudit.replay.zenoh.query import Miss, Query, Sort
+from seqaudit.replay.zenoh.query import Miss, Query
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.story import BEFORE, BETWEEN_SESSIONS, DISCARDED, ON_LINK, OUT_OF_ORDER
 from seqaudit.replay.zenoh.subscriber import BY_SAMPLE, Subscriber
@@ -52,7 +51,6 @@ class ZenohReporter(Reporter[ZenohSubject]):
         for (sender, receiver, _), counter in (*engine.link.counters.items(), *engine.link.retired):
             self._by_way.setdefault((sender, receiver), []).append(counter)
         self._causes: dict[int, list[tuple[Miss, list[Why]]]] = {}
-        self._by_source: dict[str, list[Query]] | None = None
         #: Senders and keys of samples that carry a number.
         self.numbered = {(s.sender, s.key) for s in engine.sources.all.values() if s.live}
 
@@ -106,29 +104,13 @@ class ZenohReporter(Reporter[ZenohSubject]):
             return name == zid and world is None
         return entity == min(world.asked(subscriber).entities, default=entity)
 
-    def queries_of(self, source: Source, subscriber: Subscriber | None) -> list[Query]:
-        """Queries for a source that may be of this subscriber."""
+    def queries_of(self, subscriber: Subscriber | None) -> list[Query]:
+        """Queries for its source that may be of this subscriber."""
         if subscriber is None:
             return []
         if self.engine.world is not None and isinstance(subscriber, DocumentSubscriber):
             return self.engine.world.asked(subscriber).queries
-        if self._by_source is None:
-            self._by_source = {}
-            for query in self.engine.queries.all:
-                if query.source is not None:
-                    self._by_source.setdefault(query.source, []).append(query)
-        found = self._by_source.get(subscriber.source, [])
-        hears = bool(found) and subscriber in hear_heartbeats(self.machines(source))
-        return [query for query in found if self._is_for(query, subscriber, hears=hears)]
-
-    def _is_for(self, query: Query, subscriber: Subscriber, *, hears: bool) -> bool:
-        """``hears``: heartbeats may make it ask."""
-        subject = query.key.partition("/@adv/")[0]
-        if not subscriber.lived_at(query.asked.frame):
-            return False
-        if query.sort is Sort.HEARTBEAT:
-            return hears
-        return subscriber.subject in (None, subject) or query.sort is Sort.LATE
+        return subscriber.asking.listed
 
     def all_queries(self) -> list[Query]:
         """Those of the wire, or those that the document's machine would have sent."""
@@ -189,7 +171,7 @@ class ZenohReporter(Reporter[ZenohSubject]):
         names = sorted(
             {
                 name
-                for query in self.queries_of(source, subscriber)
+                for query in self.queries_of(subscriber)
                 if query.filled
                 for name in (self.engine.link.zid(cache) or cache for cache in query.responders)
             }

@@ -66,7 +66,7 @@ def summary(
 ) -> SamplesStreamRow:
     """A stream of numbered samples to one subscriber; null: to nobody that is known."""
     engine = report.engine
-    mine = report.queries_of(source, subscriber)
+    mine = report.queries_of(subscriber)
     row = _that_passed(report, source, subscriber, mine)
     if not engine.link.session_starts:
         row["unknown"]["earlier_seqnos"] = BEGAN_LATER
@@ -301,7 +301,7 @@ def tell(
     marks = {ask.mark for ask in gap.asks}
     ends = [
         query_end(query, row["seqnos"])
-        for query in report.queries_of(source, subscriber)
+        for query in report.queries_of(subscriber)
         if query.asked in marks and query.ended is not None
     ]
     for step in row.get("heard", ()):

@@ -161,10 +161,6 @@ class Subscriber:
         """Whether it ended: nothing reaches it any more."""
         return self.until != END
 
-    def lived_at(self, frame: int) -> bool:
-        """Whether it was declared when this frame passed."""
-        return self.since <= frame <= self.until
-
     # -- what arrives --------------------------------------------------------------------------
 
     def sample(self, first: int, stop: int, arrival: Arrival, reply: Query | None) -> None:

@@ -35,7 +35,7 @@ def findings(
     role = report.engine.link.role(source.sender, source.receiver)
     at_receiver = role == "receiver" and report.engine.world is None
     certain = at_receiver and not source.again and source.untold is None
-    mine = report.queries_of(source, subscriber)
+    mine = report.queries_of(subscriber)
     gaps = sorted(subscriber.gaps, key=lambda gap: gap.first)
     shown_by_requests = RangeSet()
     if certain:
@@ -86,10 +86,10 @@ def _recovered(
             continue
         yield report.gap_finding(
             stream, "ZN001", mine, ranges,
-            "{count:sample} of {sender_member} {count|was|were} missed and recovered from "
+            "{count:sample} of {sender_member} {count|was|were} missed and came back from "
             "{caches}{slowest}." if report.engine.world is None else
-            "{count:sample} of {sender_member} {count|was|were} missed and would have been "
-            "recovered from "
+            "{count:sample} of {sender_member} {count|was|were} missed and would have come "
+            "back from "
             "the design document's cache {caches}.",
             claim=claim,
             slowest=slowest(subscriber.recovery.percentiles()["max"]),

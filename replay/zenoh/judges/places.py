@@ -19,7 +19,7 @@ def findings(
     report: ZenohReporter, stream: ZenohSubject, source: Source, subscriber: Subscriber
 ) -> Iterator[Finding]:
     """Where what is missing was lost, and what came in vain."""
-    mine = report.queries_of(source, subscriber)
+    mine = report.queries_of(subscriber)
     gaps = sorted(subscriber.gaps, key=lambda gap: gap.first)
     yield from _where(report, stream, source, subscriber, gaps, mine)
     role = report.engine.link.role(source.sender, source.receiver)

@@ -23,7 +23,7 @@ def findings(
     report: ZenohReporter, stream: ZenohSubject, source: Source, subscriber: Subscriber
 ) -> Iterator[Finding]:
     """Queries that ended in vain, and what waiting for them cost."""
-    mine = report.queries_of(source, subscriber)
+    mine = report.queries_of(subscriber)
     recovery = [q for q in mine if q.sort in (Sort.RECOVERY, Sort.HEARTBEAT)]
     if len(recovery) >= STORM_QUERIES and len(recovery) >= STORM_PER_GAP * max(
         subscriber.gap_count, 1

@@ -351,6 +351,16 @@ def test_a_late_publisher_is_asked_for_its_history() -> None:
     assert stream(found)["delivered"] == [[3, 5]]
 
 
+def test_the_query_for_a_late_publisher_is_of_the_subscriber_that_has_nothing_of_it_yet() -> None:
+    session = Session().put(0, 1).subscriber(z.declare(2, 2, 0, "demo/*", own=False))
+    session.subscriber(z.request(1, TOKEN, "_max=8", scope=0)).publisher(z.final(1)).put(2)
+    _, found = session.played()
+    rows = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "samples"]
+    assert {row["subscriber"]: row["control"]["queries"] for row in rows} == {
+        "demo/*": 1, "demo/sensor": 0
+    }  # fmt: skip
+
+
 @pytest.mark.rule("zenoh S25")
 def test_a_restarted_publisher_is_another_source() -> None:
     session = Session().put(7, 8)
