@@ -12,6 +12,7 @@ from typing import Final
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.engine import Row
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.report_rows import NOT_VISIBLE, Side, directed
 from seqaudit.replay.contract.settings import MEMBER, Vantage
@@ -112,6 +113,7 @@ class PgmEngine:
         self.overtaken = NotedSqns()  # their repair came, and then they did
         self._repaired = RangeSet()
         self.fates: dict[Fate, int] = dict.fromkeys(Fate, 0)
+        self.unsure = False  # one was given up that may have come
         self.recovery = Durations()
         self.unlisted = 0
         self.waiting = (
@@ -291,6 +293,7 @@ class PgmEngine:
             if hole.fate is None or hole.ended is None:
                 continue
             self.fates[hole.fate] += hole.count
+            self.unsure |= hole.fate in GIVEN_UP and hole.loss is not Certainty.PROVEN
             if hole.fate is Fate.REPAIRED:
                 self._repaired.add(hole.sqn, hole.sqn + hole.count)
                 self.recovery.add(hole.ended.at_ns - hole.revealed.at_ns)
@@ -326,8 +329,8 @@ def summary(engine: PgmEngine) -> PgmStreamRow:
     lost_for_good = sum(engine.fates[fate] for fate in GIVEN_UP)
     hidden = PARITY if engine.parity else NOT_VISIBLE
     unknown = {} if receiving else dict.fromkeys(("lost", "recovered", "unrecovered"), hidden)
-    if receiving and any(engine.fates[fate] for fate in UNTOLD):
-        unknown |= dict.fromkeys(("lost", "unrecovered"), NOT_TOLD)
+    if receiving and (engine.unsure or any(engine.fates[fate] for fate in UNTOLD)):
+        unknown |= dict.fromkeys(("lost", "recovered", "unrecovered"), NOT_TOLD)
     if receiving and engine.fates[Fate.FOREIGN]:
         unknown |= dict.fromkeys(("lost", "recovered"), NOT_TOLD)
     if receiving and dropped_inside(engine):

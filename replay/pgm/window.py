@@ -164,7 +164,7 @@ class Hole:
             self.fate is Fate.TRAIL and self.naks and not self.confirmed
         ):
             return Certainty.LIKELY if self.leaks.count else Certainty.PROVEN
-        if self.fate in (Fate.RETRIES, Fate.TRAIL) or (self.fate is Fate.FULL and self.naks):
+        if self.fate is Fate.RETRIES or (self.fate in GIVEN_UP and self.naks):
             return Certainty.LIKELY
         return Certainty.UNDECIDABLE
 

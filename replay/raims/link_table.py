@@ -261,12 +261,16 @@ class LinkTable:
         link = self.pgm.get(stream.link)
         return link is not None and any(link.held_up(at_ns) for at_ns in times_ns)
 
+    def behind(self, stream: RaimsStream) -> Missing:
+        """What did not come of a TSI behind the stream's last message."""
+        link, last = self.pgm.get(stream.link), stream.last_sqn
+        return Missing() if link is None or last is None else link.behind(last)
+
     def trailing(self, stream: RaimsStream) -> None:
         """What may have been lost behind the stream's last message."""
-        link = self.pgm.get(stream.link)
-        if link is None or stream.last_sqn is None or stream.truth.high is None or stream.glsno:
+        if stream.truth.high is None or stream.glsno:
             return
-        missing = link.behind(stream.last_sqn)
+        missing = self.behind(stream)
         if missing.count and stream.last is not None:
             room = missing.count * self._settings.room(stream)
             stream.truth.add(

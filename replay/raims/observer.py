@@ -45,6 +45,7 @@ class Observer:
         self.last_change: int | None = None  # number of its last change of subscriptions
         self.changed_ns: list[int] = []  # when its subscriptions changed
         self.unseen: list[tuple[Mark, int, int]] = []  # where its numbers step: from, to
+        self._known_until = -1  # the frame of its last word by which all its changes are known
         self.rerouted: int | None = None  # the frame in which one said last that it starts or ends
         self.last_of_peers: int | None = None  # number of its last word about its peers
         self.start_told = False  # its heartbeats said when it started
@@ -66,14 +67,19 @@ class Observer:
             self.changed_ns.append(event.at_ns)
         if event.seqno is None:
             return
-        last, self.last_change = self.last_change, max(event.seqno, self.last_change or 0)
+        last = self.earlier_changes if self.last_change is None else self.last_change
+        self.last_change = max(event.seqno, self.last_change or 0)
         if last is not None and event.seqno > last + 1 and len(self.unseen) < MAX_NOTES:
             self.unseen.append((event.first_mark(), last, event.seqno))
+        elif not self.unseen:
+            self._known_until = event.last_mark().frame
 
     def tells_changes(self, event: Event, told: object) -> None:
         """It says how many there were: some it told nobody one by one, as nobody was there."""
         last = self.earlier_changes if self.last_change is None else self.last_change
         if not isinstance(told, int) or last is None or told <= last:
+            if told == last and not self.unseen:
+                self._known_until = event.last_mark().frame
             return
         self.last_change = told
         if len(self.unseen) < MAX_NOTES:
@@ -120,5 +126,5 @@ class Observer:
         return sum(to - last - 1 for _, last, to in self.unseen)
 
     def knows_subscriptions(self, mark: Mark) -> bool:
-        """Is no change unseen by then?"""
-        return not self.unseen or mark.frame < self.unseen[0][0].frame
+        """Is no change unseen by then? One may have been made right behind the last word before."""
+        return not self.unseen or mark.frame <= self._known_until

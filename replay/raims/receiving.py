@@ -116,12 +116,11 @@ class Receiving:
     def _steps(self, event: Event, peer: Peer) -> None:
         """Was the capture's clock set in a long silence? The sender's own clock says that no such
         time has passed; so nobody was silent for as long."""
-        if self._state.silence is None or not peer.skew or event.stamp is None:
+        before_ns = peer.skew[1] if peer.skew else peer.clock_ns
+        if self._state.silence is None or before_ns is None or event.stamp is None:
             return
         ended_ns, silent_ns = self._state.silence
-        if event.at_ns - ended_ns > SKEW_NS or event.at_ns - event.stamp - peer.skew[1] < (
-            silent_ns // 2
-        ):
+        if event.at_ns - event.stamp - before_ns < silent_ns // 2:
             return
         for other in self._state.observer.peers.values():
             if other.heard_ns is not None and other.heard_ns < ended_ns:
@@ -221,6 +220,7 @@ class Receiving:
         subject = str(event.destination)
         if not observer.window.subscriptions.routed(subject):
             peer.null_route.add(event.count, last)
+            stream.unwanted += event.count
             return
         path = int(message.subject.removeprefix("#") or 0)
         for verdict in observer.window.glsno(message.source, path, message.seqno, message.stop):
@@ -250,6 +250,7 @@ class Receiving:
         if word == "HB":
             self._state.convergence.heartbeat(event, detail)
             if event.stamp is not None and event.first_mark() == mark:
+                self._steps(event, peer)
                 peer.clock_ns = event.at_ns - event.stamp
                 self._state.clocks.heard(event)
         elif word == "BYE":  # dropped at once, with its counters

@@ -12,6 +12,7 @@ from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.clocks import off
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW
+from seqaudit.replay.raims.links import Missing
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.truth import Loss
@@ -21,6 +22,8 @@ from seqaudit.replay.sequence.gaps import Mark
 SECOND_NS: Final = 1_000_000_000
 #: A message and the clock of the capture.
 CLOCKS: Final = Claim(Certainty.LIKELY, Rests(timed=True))
+#: What a daemon has subscribed to for itself when it says its first word (captures).
+OWN_CHANGES: Final = 1
 #: So many messages or heartbeats say how far a clock is off.
 LEAST_PAIRS: Final = 3
 
@@ -68,6 +71,10 @@ REROUTED: Final = (
 PASSED_ON: Final = (
     "this daemon passes messages of it on: what none of its own clients wanted (null rte) may have "
     "been for others"
+)
+EARLIER: Final = (
+    "what the daemon subscribed to before the capture is in it only as a bloom filter, whose "
+    "format is not known; say it with raims.subscribed"
 )
 UNSEEN: Final = "changes of this daemon's subscriptions are not in this capture"
 NO_OBSERVER: Final = "it is not known at whose interface the capture was taken"
@@ -187,15 +194,17 @@ class RaimsReporter(Reporter[Subject]):
             return HELD_UP
         if stream.last is not None and not observer.knows_subscriptions(stream.last):
             return UNSEEN
+        if (stream.unwanted or stream.before_words) and self.may_want_more(observer):
+            return EARLIER
         for loss in stream.truth.losses:
-            if loss.lower and self.sure(loss)[0] is Certainty.UNDECIDABLE:
-                return f"{NOT_CAPTURED}: {self.sure(loss)[1]}"
+            sure, why = self.sure(loss)
+            if sure is Certainty.UNDECIDABLE or not (loss.told or _is_told(loss.missing)):
+                return f"{NOT_CAPTURED}: {why}"
         if peer is not None and peer.dropped_though_heard:
             return DROPPED
-        for gap in stream.gaps:
-            # numbers that no packet is missing for were never sent here
-            if gap.missing.certainty is Certainty.UNDECIDABLE and gap.missing.count:
-                return f"{NOT_CAPTURED}: {gap.missing.reason}"
+        for missing in (*(gap.missing for gap in stream.gaps), self.engine.links.behind(stream)):
+            if not _is_told(missing):
+                return f"{NOT_CAPTURED}: {missing.reason}"
         return None
 
     def of_window(self, stream: RaimsStream) -> Claim:
@@ -213,15 +222,13 @@ class RaimsReporter(Reporter[Subject]):
         """Parameters of the subscription window that nobody has given."""
         return tuple(name for name in SUB_WINDOW if not self.parameters.is_given(name))
 
-    def earlier(self, observer: Observer) -> int:
-        """Changes of the observer's subscriptions that nobody knows; 0 where the user states them,
-        or none was made."""
-        engine = self.engine
-        if not own_words.began_before(engine.state, observer) or engine.parameters.is_given(
-            "subscribed"
-        ):
-            return 0
-        return observer.earlier_changes or 0
+    def may_want_more(self, observer: Observer) -> bool:
+        """May it have subscribed to something before the capture, that nobody states?"""
+        earlier = observer.earlier_changes
+        if earlier == 0 or observer.from_start or self.parameters.is_given("subscribed"):
+            return False
+        began = not observer.start_told or own_words.began_before(self.engine.state, observer)
+        return began or earlier is None or earlier > OWN_CHANGES
 
     def table(self, name: str, detail: Mapping[str, object]) -> Result:
         return self.row(TABLE, {"table": name, **detail})
@@ -252,3 +259,11 @@ class RaimsReporter(Reporter[Subject]):
         skews += [off(own)] if own else []
         found = [skew for skew in skews if skew is not None]
         return len(found) > 1 and (min(found) > 0 or max(found) < 0)
+
+
+def _is_told(missing: Missing | None) -> bool:
+    """Is it told which packets the daemon had? What is likely of a packet is no figure; and numbers
+    that no packet is missing for were never sent here."""
+    if missing is None or missing.sure is not None or not missing.count:
+        return True
+    return missing.certainty is Certainty.PROVEN

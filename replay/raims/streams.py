@@ -111,6 +111,7 @@ class RaimsStream:
         self.ignored = 0  # from a peer that was dropped: taken by nobody, counted by nobody
         self.at_a_change = False  # a message came just before the observer said it wants it or not
         self.unwanted = 0  # null route and not subscribed
+        self.before_words = False  # messages came before the observer had said who it is
         self.delivered: list[list[int]] = []  # half-open, in delivery order
         self.by_subject: Counter[str] = Counter()  # delivered, of GLSNO streams
         self.came: dict[str, RangeSet] = {}  # numbers that came by subject, of GLSNO streams
@@ -214,6 +215,7 @@ class RaimsStream:
         self.by_subject.clear()
         self.rows.clear()
         self.truth = Truth()
+        self.before_words = True
 
     def deliver(self, seqno: int, stop: int) -> None:
         """Handed to a subscriber."""

@@ -26,6 +26,7 @@ from seqaudit.replay.raims.report_rows import (
 from seqaudit.replay.raims.reporting import (
     AT_THE_END,
     DROPPED,
+    EARLIER,
     FORWARDS,
     HELD_UP,
     NOT_CAPTURED,
@@ -43,10 +44,6 @@ from seqaudit.replay.raims.seqno import base_of, shown, start_of
 from seqaudit.replay.raims.stream_rows import bounds
 
 _COUNTERS: Final = ("null_rte", "repeat", "not_sub", "msg_loss")
-_EARLIER: Final = (
-    "what the daemon subscribed to before the capture is in it only as a bloom filter, whose "
-    "format is not known; say it with raims.subscribed"
-)
 _UID_MAPS: Final = (
     "subjects of several publishers have uid maps, whose size is not known; the "
     "tables are at least this large"
@@ -163,7 +160,9 @@ def clients(report: RaimsReporter) -> Iterator[Result]:
 
 def _unknown(report: RaimsReporter, observer: Observer, peer: Peer) -> dict[str, str]:
     """Columns of a row of ``show loss`` that cannot be told, whatever its streams hold, and why."""
-    unknown: dict[str, str] = dict.fromkeys(_COUNTERS, _EARLIER) if report.earlier(observer) else {}
+    unknown: dict[str, str] = {}
+    if report.may_want_more(observer):
+        unknown = dict.fromkeys(_COUNTERS, EARLIER)
     if observer.unseen:
         unknown |= dict.fromkeys(_COUNTERS, UNSEEN)
     if report.engine.links.apart:

@@ -116,7 +116,8 @@ def totals(total: Outcome) -> str:
     return (
         f"{rules or 'nothing wrong'}\n"
         f"captures {total.captures}, spoiled {total.spoiled}, proven findings {total.proven}, "
-        f"held against the truth {total.by_truth}, figures held against it {total.figures}; "
+        f"held against the truth {total.by_truth}, "
+        f"figures held against it or the whole {total.figures}; "
         f"refuted {total.count('refuted')}, new {total.count('new')}, "
         f"contradictions {total.count('contradiction')}, figures {total.count('figure')}, "
         f"crashes {total.count('crash')}; "

@@ -1,10 +1,12 @@
 """What a report says otherwise than that of the whole capture where it should be the same.
 
 Without a vantage, figures are the same or null (replay/README.md 4); files that were written in
-turns are one capture, in whatever order they are given.
+turns are one capture, in whatever order they are given. What a receiver of a spoiled capture lost
+and delivered is what it did in the whole one, as far as the spoiled one goes, or null.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 #: Figures that say what was lost and what came of it.
@@ -44,3 +46,92 @@ def _said(report: Mapping[str, Any]) -> set[tuple[str, str, str, str, str]]:
         (f["rule"], f["certainty"], f["stream"] or "", str(f["seqnos"]), f["text"])
         for f in report.get("findings", ())
     }
+
+
+#: Systems whose figures of spoiled captures are compared: those with ranges and bounds.
+COMPARED: Final = ("pgm", "raims")
+#: Counters of ``show loss``.
+COUNTERS: Final = ("null_rte", "repeat", "not_sub", "msg_loss", "ibx_loss")
+
+
+@dataclass
+class Compared:
+    """What of a spoiled capture's report was held against the whole one's.
+
+    Attributes:
+        figures: how many were there on both sides.
+        wrong: (figure, what it is of, both values).
+    """
+
+    figures: int = 0
+    wrong: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def count(self, name: str, of: str, here: int, least: int, most: int | None) -> None:
+        """A figure that is there, and what it can be by the whole capture."""
+        self.figures += 1
+        if here < least or (most is not None and here > most):
+            whole = str(least) if least == most else f"{least} to {most}"
+            self.wrong.append((name, of, f"{here}, in the whole {whole}"))
+
+
+def beside(whole: Mapping[str, Any], other: Mapping[str, Any]) -> Compared:
+    """Figures of receivers of one capture beside those of the whole one: never more, and the same
+    where both have the same numbers."""
+    known = {row["id"]: row for row in whole.get("streams", ()) if row["system"] in COMPARED}
+    told = Compared()
+    same_of: dict[str, bool] = {}  # by publisher: have all its streams the same numbers?
+    for row in other.get("streams", ()):
+        of = known.get(row["id"])
+        if of is None or row.get("role") != "receiver" or of.get("role") != "receiver":
+            continue
+        ends = "first_seqno", "last_seqno"
+        same = all(row[end] == of[end] for end in ends) and not row.get("open")
+        same_of[row["sender"]] = same_of.get(row["sender"], True) and same
+        for name in ("lost", "recovered", "unrecovered", "counted_loss"):
+            if row.get(name) is not None and of.get(name) is not None:
+                upper = of.get("lost_upper", of[name]) if name != "counted_loss" else of[name]
+                upper = None if upper is None else upper + (of.get("open") or 0)
+                told.count(name, row["id"], row[name], of[name] if same else 0, upper)
+        if row.get("lost_upper") is not None and of.get("lost") is not None and same:
+            told.count("lost_upper", row["id"], row["lost_upper"], of["lost"], None)
+        if row.get("delivered") is not None and of.get("delivered") is not None:
+            first, last = (_number(row[end]) for end in ends)
+            here, there = _numbers(row["delivered"]), _numbers(of["delivered"])
+            within = [n for n in there if first <= n <= last]
+            told.figures += 1
+            if here != within:
+                shown = f"{len(here)}, in the whole {len(within)}"
+                told.wrong.append(("delivered", row["id"], shown))
+    _of_daemons(whole, other, same_of, told)
+    return told
+
+
+def _of_daemons(
+    whole: Mapping[str, Any], other: Mapping[str, Any], same: Mapping[str, bool], told: Compared
+) -> None:
+    """Counters of ``show loss``."""
+
+    def rows(report: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[str, Any]]:
+        loss = report.get("tables", {}).get("raims", {}).get("loss", ())
+        return {(row["observer"], row["bridge"]): row for row in loss}
+
+    known = rows(whole)
+    for at, row in rows(other).items():
+        for name in COUNTERS if at in known else ():
+            most = known[at][name]
+            if row[name] is not None and most is not None:
+                least = most if name == "msg_loss" and same.get(at[1]) else 0
+                told.count(name, " of ".join(at), row[name], least, most)
+
+
+def _numbers(ranges: list[list[Any]]) -> list[int]:
+    """All numbers of inclusive ranges, ascending."""
+    found: list[int] = []
+    for first, last in ranges:
+        found += range(_number(first), _number(last) + 1)
+    return sorted(found)
+
+
+def _number(told: str | int | None) -> int:
+    """A seqno, which is a text of hex digits for raims; of a stream that has none -1."""
+    return int(told, 16) if isinstance(told, str) else -1 if told is None else told

@@ -14,7 +14,7 @@ import random
 import struct
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import Any, Final
 from tests.decoders.network.builders import added, ethernet, ipv4, pcap, udp
 from tests.decoders.raims.builders import caba, data, inbox, inbox_subject, pgm
 from tests.degraded import auditing, claims
+from tests.degraded import figures as compared
 from tests.degraded.captures import read
 from tests.degraded.ways import Spoiled, Subject, Way, asked, text_of
 
@@ -145,7 +146,8 @@ class Daemon:
         host = int.from_bytes(bytes(map(int, self.address.split("."))), "little")
         told = caba(
             f"_X.{word}", ("user", self.name), ("host_id", host), ("seqno", self.beats),
-            ("start", self.start_ns), ("interval", 10), ("converge", T0 - 60 * SECOND),
+            ("time", self.start_ns if word == "HELO" else at_ns), ("start", self.start_ns),
+            ("interval", 10), ("converge", T0 - 60 * SECOND),
             ("sub_seqno", self.changes), sort=3, bridge=self.bridge,
         )  # fmt: skip
         self.transmit(at_ns, told, safe=True)
@@ -759,9 +761,15 @@ def figures(report: Mapping[str, Any], truths: Mapping[str, Truth], end_ns: int)
 
 
 def spoiled(
-    seed: int, ways: tuple[Way, ...], sample: int, *, shaped: bool = False
-) -> Iterator[tuple[str, str, str]]:
-    """(way, choice, what is wrong) of one world; the first is the whole."""
+    seed: int, ways: tuple[Way, ...], sample: int, *, shaped: bool = False,
+    tally: Counter[str] | None = None,
+) -> Iterator[tuple[str, str, str]]:  # fmt: skip
+    """(way, choice, what is wrong) of one world.
+
+    Args:
+        tally: counts what was looked at; where it is given, figures of spoiled captures are
+            compared as well.
+    """
     world = World(seed, shaped=shaped)
     content = world.run()
     truth = whole_truth(world.truths.values())
@@ -775,12 +783,18 @@ def spoiled(
             places[aside.name] = host
             beside.append((aside.name, read(aside)))
         subject = Subject(f"raims world {seed}", "R.pcap", HERE, read(path))
+        whole = auditing.audit(
+            Spoiled((("R.pcap", subject.capture), *beside), "each"), places, {}, Path(name)
+        )
         for way in ways:
             for choice in way.picked(subject, sample, seed):
                 made: Spoiled = way.spoil(subject, choice)
                 if beside and made.at == HERE and len(made.files) == 1:
                     made = replace(made, files=(*made.files, *beside), at="each")
                 done = auditing.audit(made, places, {}, Path(name))
+                if tally is not None:
+                    tally["spoiled"] += 1
+                    tally["proven findings"] += len(claims.proven(claims.findings(done.report)))
                 if done.crash is not None:
                     yield way.name, text_of(choice), done.crash
                     continue
@@ -789,6 +803,11 @@ def spoiled(
                         done.report, world.truths, subject.capture.records[-1].at_ns
                     ):
                         yield way.name, text_of(choice), what
+                elif tally is not None and dict(made.files).keys() == {"R.pcap", *dict(beside)}:
+                    told = compared.beside(whole.report, done.report)
+                    tally["figures compared"] += told.figures
+                    for figure, of, says in told.wrong:
+                        yield way.name, text_of(choice), f"{figure} of {of}: {says}"
                 for found in claims.proven(claims.findings(done.report)):
                     why = refuted(found, truth)
                     if why is not None:
@@ -796,15 +815,17 @@ def spoiled(
 
 
 def main() -> int:
-    """Exit code 1 if anything is wrong."""
+    """Exit code 1 if anything is wrong, or if nothing was proven or compared."""
     seeds, sample, ways = asked(__doc__)
-    wrong = 0
+    wrong, tally = 0, Counter[str]()
     for seed, shaped in ((seed, shaped) for seed in seeds for shaped in (False, True)):
-        for way, choice, what in spoiled(seed, ways, sample, shaped=shaped):
+        tally["worlds"] += 1
+        for way, choice, what in spoiled(seed, ways, sample, shaped=shaped, tally=tally):
             wrong += 1
             shape = " of odd shape" if shaped else ""
             print(f"seed {seed}{shape}  {way}  {choice}: {what}", flush=True)
-    return int(wrong > 0)
+    print(", ".join(f"{what} {count}" for what, count in tally.items()) + f"; wrong {wrong}")
+    return int(wrong > 0 or not tally["proven findings"])
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ class Outcome:
         proven: findings that are called so, and speak of messages.
         by_truth: of those the ones of which the truth says something; the whole capture's report is
             all that the others are held against.
-        figures: of spoiled captures that were held against the truth.
+        figures: of spoiled captures that were held against the truth or the whole capture's.
     """
 
     captures: int = 0
@@ -160,6 +160,7 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
         for one in picked:
             spoiled = way.spoil(subject, one)
             ways = spoiled.ways or (way.name,)
+            ways += ("no-at",) if spoiled.at is None and "no-at" not in ways else ()
             whole = wholes.of(ways, file)
             audited = audit(spoiled)
             places = _places(recording, file, ways, spoiled)
@@ -168,6 +169,10 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             compared = [] if made else list(refuted_figures(recording, audited.report))
             others = [(name, of, why) for name, of, why in compared if why is not None]
             others += _others(way, one, spoiled, wholes.report(file), audited)
+            if places == (file,) and not made and not found:
+                beside = figures.beside(wholes.report(file), audited.report)
+                outcome.figures += beside.figures
+                others += beside.wrong
             found += [
                 Violation("figure", way.name, text_of(one), subject.name, name, "error", of, why)
                 for name, of, why in others

@@ -216,6 +216,27 @@ def test_figures_without_a_vantage_are_the_same_or_null() -> None:
     ]
 
 
+def test_figures_of_a_spoiled_capture_are_no_others_than_those_of_the_whole() -> None:
+    def said(numbers: str, lost: int | None, delivered: list[list[int]] | None) -> dict[str, Any]:
+        first, _, last = numbers.partition("-")
+        row = {"id": "s", "system": "raims", "role": "receiver", "sender": "A", "lost": lost}
+        ends = {"first_seqno": int(first), "last_seqno": int(last)}
+        loss = {"observer": "B", "bridge": "A", **dict.fromkeys(figures.COUNTERS, lost)}
+        tables = {"raims": {"loss": [loss]}}
+        return {"streams": [row | ends | {"delivered": delivered}], "tables": tables}
+
+    def wrong(other: dict[str, Any]) -> list[str]:
+        told = figures.beside(said("1-9", 2, [[1, 4], [7, 9]]), other)
+        return [name for name, _, _ in told.wrong]
+
+    assert wrong(said("1-9", 2, [[1, 4], [7, 9]])) == wrong(said("1-9", None, None)) == []
+    assert wrong(said("3-8", 1, [[3, 4], [7, 8]])) == []
+    assert wrong(said("3-8", 3, [[3, 3], [7, 8]])) == ["lost", "delivered", *figures.COUNTERS]
+    assert wrong(said("1-9", 1, None)) == ["lost", "msg_loss"]
+    assert wrong(said("1-9", 2, [])) == ["delivered"]
+    assert figures.beside(said("1-9", 2, None), said("1-9", 2, None)).figures == 6
+
+
 def test_a_small_capture_is_tried_at_every_frame(fixtures: Path) -> None:
     of, file = recording(fixtures, "rv-dataloss-1"), "A-client.pcap"
     frames = len(of.captures[file].records)

@@ -54,10 +54,16 @@ def findings(report: RaimsReporter) -> Iterator[Finding]:
     yield from _incomplete(report)
 
 
+_MADE_BEFORE: Final = (
+    "{changes:change} of this daemon's subscriptions {changes|was|were} made before the capture."
+)
+_NOT_TOLD: Final = "not all that this daemon subscribes to is told in this capture."
+
+
 def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[Finding]:
     """What did not reach the observer of one daemon, or reached it in vain."""
     about = About("", peer.bridge)
-    earlier = report.earlier(observer)
+    unsaid = report.may_want_more(observer)
     if peer.inbox_steps:
         first, last = peer.inbox_steps[0], peer.inbox_steps[-1]
         yield report.say(
@@ -69,16 +75,16 @@ def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[
             [(mark, f"{word} number {to} after {before}")
              for _, mark, word, before, to in peer.inbox_steps[:MAX_EVIDENCE]],
         )  # fmt: skip
-    if peer.null_route.count and earlier:
+    if peer.null_route.count and unsaid:
+        earlier = observer.earlier_changes
         yield report.say(
             about, "RA029",
             "{count:message} of {sender_member} {count|matches|match} no subscription "
-            "that is known, but {changes:change} of this daemon's subscriptions "
-            "{changes|was|were} made before the capture.",
+            "that is known, but " + (_MADE_BEFORE if earlier else _NOT_TOLD),
             {"count": peer.null_route.count, "changes": earlier}, peer.unrouted, UNDECIDABLE,
             _first(peer.unrouted, "the first of them"),
         )  # fmt: skip
-    if peer.not_subscribed.count and not (earlier or observer.unseen):
+    if peer.not_subscribed.count and not (unsaid or observer.unseen):
         yield report.say(
             about, "RA009", "{count:message} of {sender_member} matched no subscription.",
             {"count": peer.not_subscribed.count}, peer.unmatched,

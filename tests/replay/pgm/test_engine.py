@@ -131,6 +131,14 @@ def test_below_the_trail_a_packet_is_lost_surely_if_its_request_was_not_even_con
         packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.1), *ncf, packet("SPM", 3, 0.3, stamp=3)
     )
     assert sureness_of(rows) == {"PG002": [sure]}
+    lost = None if confirmed else 1
+    assert [rows[0].detail[name] for name in ("lost", "unrecovered")] == [lost, lost]
+
+
+def test_what_fell_below_the_trail_without_a_request_may_be_missing_in_the_capture_alone() -> None:
+    rows = received(packet("ODATA", 1), packet("ODATA", 3), packet("SPM", 3, 0.1, stamp=3))
+    assert sureness_of(rows) == {"CP007": ["cannot be told"]}
+    assert [rows[0].detail[name] for name in ("lost", "unrecovered")] == [None, None]
 
 
 def test_the_evidence_of_a_give_up_is_the_last_request() -> None:

@@ -88,9 +88,10 @@ def only(rows: Any, rule: str) -> dict[str, Any]:
 
 
 class World:
-    """An engine at 10.77.0.2 that has seen itself and one peer, and subscribes to _1.A."""
+    """An engine at 10.77.0.2 that has seen itself and one peer, and subscribes to _1.A by a
+    change of its subscriptions of this number."""
 
-    def __init__(self, **parameters: Any) -> None:
+    def __init__(self, *, join: int = 1, **parameters: Any) -> None:
         given = {f"raims.{name}": (value, "given") for name, value in parameters.items()}
         self.engine = RaimsEngine("raims", given, Vantage("member", HERE))
         self.number = 0
@@ -99,7 +100,7 @@ class World:
                 kind=Kind.MEMBER, wire_kind="MEMBER", source=bridge,
                 detail=json.dumps({"name": name, "address": f"{address}:7239"}),
             )  # fmt: skip
-        self.notice("JOIN", source=ME, kind=Kind.SUBSCRIBE, stream=None, subject="_1.A")
+        self.notice("JOIN", source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=join, subject="_1.A")
 
     def feed(self, at: float = 0.0, **how: Any) -> None:
         self.number += 1

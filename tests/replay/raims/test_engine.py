@@ -15,6 +15,7 @@ from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.seqno import FRAME_NS, first_seqno, seqno, shown, start_of
 from tests.replay.raims.builders import (
     F0,
+    FRAME,
     HERE,
     LINK,
     ME,
@@ -103,19 +104,36 @@ def test_before_october_2023_the_publisher_window_is_smaller_and_counts_nothing(
 
 @pytest.mark.parametrize(
     ("start", "stated", "said"),
-    [(T0 - 60 * SECOND, None, True), (T0 - SECOND, None, False), (T0 - 60 * SECOND, "_1.Z", False)],
+    [(T0 - 60 * SECOND, None, True), (T0 - SECOND, None, True), (T0 - 60 * SECOND, "_1.Z", False)],
 )
 def test_subscriptions_from_before_the_capture_are_unknown_unless_stated(
     start: int, stated: str | None, said: bool
 ) -> None:
-    world = World(**({} if stated is None else {"subscribed": stated}))
-    world.notice("HB", source=ME, start=start, sub_seqno=4)
+    world = World(join=5, **({} if stated is None else {"subscribed": stated}))
+    world.notice("HB", source=ME, start=start, sub_seqno=5)
     world.notice("AUTH", destination=ME)
     world.data(F0, subject="_1.OTHER")
-    assert ("RA029" in rules_of(world.rows())) == said
+    rows = world.rows()
+    assert ("RA029" in rules_of(rows)) == said
+    (stream,) = [row.detail for row in rows if row.kind == STREAM]
+    assert (stream["delivered"] is None, stream["unwanted"]) == (said, 1)
     (row,) = world.table("loss")
     assert bool(row["unknown"]) == said
     assert row["began_before"] == (start < T0 - 5 * SECOND)
+
+
+def test_what_came_where_a_change_of_subscriptions_may_be_missing_is_not_told() -> None:
+    """Somewhere between the last word that counts them and the one that steps."""
+    for known in (True, False):
+        world = World()
+        if known:
+            world.data(F0, subject="_1.B")
+        world.notice("HB", 1.0, source=ME, sub_seqno=1)
+        if not known:
+            world.data(F0, 2.0, subject="_1.B")
+        world.notice("JOIN", 3.0, source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=3, subject="x")
+        (stream,) = [row.detail for row in world.rows() if row.kind == STREAM]
+        assert (stream["delivered"] is not None) == known
 
 
 def test_a_ping_that_tells_of_losses_at_clients_makes_an_outbound_advisory() -> None:
@@ -434,6 +452,27 @@ def test_a_message_in_pieces_needs_all_of_them_in_order() -> None:
         assert "RA023" not in rules_of(world.rows())  # the others may come behind the end
         assert len(world.engine.receiving.pieces) == (not delivered)
         assert row["msg_loss"] == 0
+
+
+@pytest.mark.parametrize("rounds", [10, 0])
+@pytest.mark.parametrize("behind", [True, False])
+def test_what_a_packet_held_that_nobody_asked_for_the_daemon_may_have_had(
+    rounds: int, behind: bool
+) -> None:
+    """Its last message, or all from a publisher that had forgotten the subject, show no step."""
+    world = World()
+    for sqn in (1, 3):
+        at = 0.0 if sqn == 1 else 60.0
+        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        if sqn == 1 or not behind:
+            world.data(F0 + (sqn > 1) * 7 * FRAME, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+        if sqn == 1:
+            world.engine.feed(packet("SPM", 2, 0.1, stream=f"{LINK}|"))
+            for turn in range(rounds):
+                world.engine.feed(nak_on_link(2, 0.2 + turn / 2))
+    rows = world.rows()
+    (stream,) = [row.detail for row in rows if row.kind == "STREAM"]
+    assert (stream["delivered"] is None, stream["lost"] is None) == (not rounds, not rounds)
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,7 @@ def test_what_came_on_one_connection_is_before_what_the_observer_says_on_another
         world.feed(kind=Kind.MEMBER, wire_kind="MEMBER", source=bridge,
                    detail=json.dumps({"name": name, "address": f"{address}:7239"}))  # fmt: skip
     own: dict[str, Any] = {"source": ME, "stream": f"tcp:z|{ME}|_S"}
-    world.notice("JOIN", kind=Kind.SUBSCRIBE, subject="_1.A", **own)
+    world.notice("JOIN", kind=Kind.SUBSCRIBE, seqno=1, subject="_1.A", **own)
     for number in range(4):
         if number == 2:
             kind = Kind.SUBSCRIBE if word == "LEAV" else Kind.NOTICE
