@@ -21,7 +21,7 @@ class RepeatedRequest:
     last: Mark
     ranges: RangeSet = field(default_factory=RangeSet)
     requests: int = 1
-    answered: bool = False  # a copy came in the end
+    answered: bool = False  # a copy came in the end, or was had
     others: int = 0  # other messages of the sender that came meanwhile: it lives, the path works
 
 
@@ -47,6 +47,8 @@ class Repeats:
                 current.requests += 1
                 current.last = mark
                 return current
+            # a request names all that is missing below its last: what it leaves out was had
+            current.answered = wanted[-1][1] > current.ranges.stop()
             self.finish()
         self.current = RepeatedRequest(mark, mark, RangeSet(wanted))
         return None

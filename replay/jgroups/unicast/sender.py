@@ -304,6 +304,7 @@ class SenderMachine:
         if level > entry.acked:  # A8
             entry.acked_before, entry.acked = entry.acked, level
             facts.memory.acked(level, mark)
+            facts.unanswered.had(entry.acked_before + 1, level + 1)
             entry.last_ack = mark
             entry.quiet_since = mark
             if entry.tail is not None and entry.acked >= entry.tail.seqno:

@@ -254,6 +254,14 @@ def test_what_was_acknowledged_is_skipped_and_twice_in_a_row_it_is_a_purge() -> 
     assert answered.findings() == [("UC017", "likely")]
 
 
+@pytest.mark.parametrize("shows", [request(6), ack(5, 2)], ids=["left out", "acknowledged"])
+def test_what_was_had_in_the_end_is_not_asked_for_endlessly(shows: Step) -> None:
+    """The answer is not in the capture; later words of the receiver show that it came."""
+    story = [data(1, 7), ack(2, 1), *[request(3), TICK] * 5]
+    assert ("UC011", "proven") in heard(A, *story).findings()
+    assert "UC011" not in dict(heard(A, *story, shows).findings())
+
+
 @pytest.mark.rule("unicast P6")
 def test_five_unanswered_requests_are_endless() -> None:
     story = [data(1), data(2, 5), TICK, ack(5, 1), *[300, request(3, 4)] * 5]
