@@ -346,6 +346,11 @@ class HopCounter:
         if total(late) < stop - first and not copy:  # of a session whose beginning is not here
             self._torn = True
 
+    def passed_over(self, begin: int, end: int) -> bool:
+        """Whether sns were passed over from one job frame to another."""
+        place = bisect_left(self.gaps, begin, key=lambda gap: gap.revealed.frame)
+        return place < len(self.gaps) and self.gaps[place].revealed.frame <= end
+
     def gaps_between(self, start_ns: int, stop_ns: int) -> bool:
         """Whether sns were passed over in this span of time."""
         place = bisect_left(self._gap_times, start_ns)

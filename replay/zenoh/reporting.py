@@ -196,10 +196,10 @@ class ZenohReporter(Reporter[ZenohSubject]):
             return BETWEEN_SESSIONS
         if source.discarded.ranges.within(gap.first, gap.stop):
             return DISCARDED
-        start, until = gap.before.at_ns if gap.before else 0, gap.revealed.at_ns
-        if any(counter.gaps_between(start, until) for counter in counters):
+        begin, end = gap.before.frame if gap.before else BEGINNING, gap.revealed.frame
+        if any(counter.passed_over(begin, end) for counter in counters):
             return ON_LINK
-        if any(start <= mark.at_ns <= until for c in counters for mark in c.discarded.marks):
+        if any(begin <= mark.frame <= end for c in counters for mark in c.discarded.marks):
             return DISCARDED
         if source.live.within(gap.first, gap.stop):
             return OUT_OF_ORDER

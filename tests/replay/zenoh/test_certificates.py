@@ -267,6 +267,14 @@ def test_where_time_goes_back_nothing_is_proven_by_the_order_of_frames() -> None
     assert said(session.played()[1], "ZN002") == [("likely", [[1, 1]])]
 
 
+def test_where_samples_were_lost_is_told_by_frames_as_clocks_are_set_back() -> None:
+    """Recorded: behind the step no hole was found, as all times before it are later."""
+    session = WideSession().wait(60).put(0).lose().put(2).wait(-30).put(3).lose().lose()
+    found = settled(session, 6).played()[1]
+    assert said(found, "ZN004") == []
+    assert said(found, "ZN005") != []
+
+
 def test_without_a_vantage_nobody_says_what_was_delivered_or_lost() -> None:
     session = WideSession().put(0).lose().put(2).wait(3.0).put(3)
     row = stream(session.played(Vantage("between"))[1])
