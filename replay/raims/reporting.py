@@ -76,6 +76,10 @@ EARLIER: Final = (
     "what the daemon subscribed to before the capture is in it only as a bloom filter, whose "
     "format is not known; say it with raims.subscribed"
 )
+TOO_OLD: Final = (
+    "messages that had not been captured before were too old by the clock for its window: whether "
+    "the daemon found them so cannot be told"
+)
 UNSEEN: Final = "changes of this daemon's subscriptions are not in this capture"
 NO_OBSERVER: Final = "it is not known at whose interface the capture was taken"
 
@@ -190,6 +194,8 @@ class RaimsReporter(Reporter[Subject]):
             return DROPPED_INSIDE
         if stream.unread is not None:
             return stream.unread[1]
+        if any(one.verdict.row == "raims-9.0" and not one.known for one in stream.repeats):
+            return TOO_OLD
         if stream.at_a_change or self.engine.links.held_up(stream, observer.changed_ns):
             return HELD_UP
         if stream.last is not None and not observer.knows_subscriptions(stream.last):

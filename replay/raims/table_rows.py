@@ -36,6 +36,7 @@ from seqaudit.replay.raims.reporting import (
     SEEMED_SILENT,
     STANDS,
     TOLD_MORE,
+    TOO_OLD,
     UNSEEN,
     RaimsReporter,
 )
@@ -203,7 +204,7 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         why = report.doubt(stream, observer)
         if why is not None:
             unknown |= dict.fromkeys(("msg_loss", "lost", "false_loss"), why)
-            if why in (HELD_UP, DROPPED, own_words.UNREAD):  # what was wanted then
+            if why in (HELD_UP, DROPPED, TOO_OLD, own_words.UNREAD):  # what was wanted then
                 unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), why)
         least, most = bounds(stream)
         lower += least

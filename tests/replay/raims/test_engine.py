@@ -136,6 +136,18 @@ def test_what_came_where_a_change_of_subscriptions_may_be_missing_is_not_told() 
         assert (stream["delivered"] is not None) == known
 
 
+def test_what_is_too_old_and_no_copy_may_be_so_by_the_captures_clock_alone() -> None:
+    world = World()
+    world.data(F0, 0.0, stamp=T0)
+    world.data(first_seqno(T0 - 60 * SECOND), 1.0, stamp=T0 - 60 * SECOND)
+    rows = world.rows()
+    (stream,) = [row.detail for row in rows if row.kind == STREAM]
+    assert world.engine.observer.window.counts == {"raims-9.2": 1, "raims-9.0": 1}
+    assert stream["delivered"] is None
+    (row,) = [row.detail for row in rows if row.kind == TABLE and row.detail["table"] == "loss"]
+    assert row["repeat"] is None
+
+
 def test_a_ping_that_tells_of_losses_at_clients_makes_an_outbound_advisory() -> None:
     world = World()
     world.notice("PING", 1.0, destination=ME, idl_service=7500, idl_msg_loss=20)
