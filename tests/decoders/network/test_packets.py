@@ -274,6 +274,7 @@ def test_a_datagram_has_all_its_fields() -> None:
         "fragment": -1,
         "packet_type": -1,
         "network": 0,
+        "tunnel": 0,
     }
 
 
