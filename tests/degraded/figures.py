@@ -96,8 +96,10 @@ def beside(whole: Mapping[str, Any], other: Mapping[str, Any]) -> Compared:
             told.count("lost_upper", row["id"], row["lost_upper"], of["lost"], None)
         if row.get("delivered") is not None and of.get("delivered") is not None:
             first, last = (_number(row[end]) for end in ends)
-            here, there = _numbers(row["delivered"]), _numbers(of["delivered"])
-            within = [n for n in there if first <= n <= last]
+            here, within = (  # a console's message has the number 0, which says nothing
+                [n for n in _numbers(told_row["delivered"]) if first <= n <= last and n]
+                for told_row in (row, of)
+            )
             told.figures += 1
             if here != within:
                 shown = f"{len(here)}, in the whole {len(within)}"
