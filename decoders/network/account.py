@@ -31,6 +31,7 @@ from seqaudit.decoders.network.checksums import ChecksumCounts, Sender, Senders,
 from seqaudit.decoders.network.ip_datagram import FrameSums
 from seqaudit.decoders.network.packets import FRAMES_BY, SETTLED, Flows, FrameOutcome, Packets
 from seqaudit.decoders.network.rare_links import link_name
+from seqaudit.decoders.network.tunnels import TunnelsSeen, name_of
 
 Bools = npt.NDArray[np.bool_]
 
@@ -127,6 +128,8 @@ class Account:
         self._unicasts = 0
         self._outgoing: set[str] = set()
         self._ttl: dict[str, list[int]] = {}
+        self._tunnelled = TunnelsSeen()
+        self._tunnels: dict[str, int] = {}
         self._flows: Flows | None = None
         self._counts = np.zeros(0, np.int64)
         self._handed: tuple[Int64s, Int64s] | None = None
@@ -153,6 +156,9 @@ class Account:
             damaged = packets.column(k.STATE) == k.DAMAGED
             columns = (packets.record_column(name) for name in ("frame", "at_ns"))
             self.add_damaged(*(column[damaged].tolist() for column in columns))
+        if packets.tunnelled:
+            ends = packets.column(k.SOURCE), packets.column(k.DESTINATION)
+            self._tunnelled.note(packets.column(k.TUNNEL), ends, packets.datagrams.hosts)
         self._add_twice(packets, claimed)
         self._add_outgoing(packets, claimed)
         self._tally(packets, claimed)
@@ -232,6 +238,13 @@ class Account:
     def add_outgoing(self, source: str) -> None:
         self._outgoing.add(source)
 
+    def add_tunnelled(self, source: str, destination: str, tunnel: int, frames: int) -> None:
+        """A packet that came in a tunnel (``packet_words.TUNNEL``), in frames that show none."""
+        self._tunnelled.add(source, destination, tunnel)
+        if frames:
+            name = name_of(tunnel)
+            self._tunnels[name] = self._tunnels.get(name, 0) + frames
+
     def row(self, more: Mapping[str, object], decoders: Iterable[ByName]) -> pa.RecordBatch:
         """The ACCOUNT row.
 
@@ -271,6 +284,10 @@ class Account:
                 "ttl": {address: self._ttl[address] for address in sorted(self._ttl)},
             },
         }
+        if tunnelled := self._tunnelled.rows():
+            own["tunnelled"] = tunnelled
+        if self._tunnels:
+            own["tunnels"] = self._tunnels
         detail: ByName = {**own}
         for account in decoders:
             _add_up(detail, account)

@@ -88,9 +88,6 @@ class Tunnels:
         for source, destination, tunnel in sorted(found):
             self._by_source.setdefault(source, []).append((destination, tunnel))
 
-    def __bool__(self) -> bool:
-        return bool(self._by_source)
-
     def between(self, sources: Iterable[str], destinations: Iterable[str]) -> list[str]:
         """Names of the tunnels by which packets came from one of some addresses to one of others
         or, where none is known, to anybody; those to groups count for all."""

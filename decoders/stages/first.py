@@ -33,7 +33,6 @@ from seqaudit.decoders.network.overlap import AHEAD_BYTES, every_row, in_order
 from seqaudit.decoders.network.packets import PacketReader, Packets
 from seqaudit.decoders.network.refusals import refused
 from seqaudit.decoders.network.tick import TimeTick
-from seqaudit.decoders.network.tunnels import TunnelsSeen
 from seqaudit.decoders.stages.fragments import Assembler
 from seqaudit.decoders.stages.registry import DecodeSettings, Dispatcher, stream_systems
 from seqaudit.decoders.stages.second import reassemble
@@ -85,7 +84,7 @@ def decode_piece(
     here = settings.finish_fragments and piece.whole
     assembler = Assembler(settings, compile_it=compile_it) if here else None
     carriers = _carriers(settings, account)
-    wrapping, chosen = _Wrapping(), None
+    seen, chosen = NetworksSeen(), None
     if (networks := settings.chosen_of(piece.capture)).networks:
         chosen = OfNetworks(networks, compile_it=compile_it, carriers=settings.feed_carriers)
     near = partial(_neighbours, networks=networks, settings=settings, compile_it=compile_it)
@@ -109,7 +108,8 @@ def decode_piece(
             for carrier in () if packets.only_datagrams else carriers:
                 yield from carrier.feed(packets)
             yield from streams.feed(packets)
-            wrapping.note(packets, claimed, streams.rows)
+            if packets.networked:
+                seen.note(packets, claimed, streams.rows, packets.record_column("at_ns"))
             segments = segment_batch(packets, tunnels=networks.tunnels)
             if segments is not None:
                 yield from [segments] if assembler is None else assembler.feed(segments)
@@ -123,35 +123,13 @@ def decode_piece(
     facts = _reader_account(piece, reader, order, tick)
     streams.add_to(facts)
     checksums.add_to(account.senders)
-    wrapping.add_to(facts, packet_reader)
+    if tunnels := packet_reader.tunnels():
+        facts["tunnels"] = tunnels
     if chosen is not None:
         facts["numbered"] = chosen.numbered
-        facts.pop("networks", None)
+    elif evidence := seen.rows():
+        facts["networks"] = evidence
     yield account.row(facts, [*dispatcher.accounts(), *(one.decoder.account() for one in carriers)])
-
-
-class _Wrapping:
-    """What the packets of a piece came in: networks of numbers of their own, and tunnels."""
-
-    def __init__(self) -> None:
-        self._networks = NetworksSeen()
-        self._tunnels = TunnelsSeen()
-
-    def note(self, packets: Packets, claimed: Int64s | int, segments: Int64s) -> None:
-        """As ``NetworksSeen.note``."""
-        if packets.networked:
-            self._networks.note(packets, claimed, segments, packets.record_column("at_ns"))
-        if packets.tunnelled:
-            ends = packets.column(k.SOURCE), packets.column(k.DESTINATION)
-            self._tunnels.note(packets.column(k.TUNNEL), ends, packets.datagrams.hosts)
-
-    def add_to(self, facts: PieceAccount, reader: PacketReader) -> None:
-        if tunnels := reader.tunnels():
-            facts["tunnels"] = tunnels
-        if tunnelled := self._tunnels.rows():
-            facts["tunnelled"] = tunnelled
-        if networks := self._networks.rows():
-            facts["networks"] = networks
 
 
 def _until_torn(chunks: Iterable[Records], order: PieceOrder, whole: bool) -> Iterator[Records]:

@@ -35,7 +35,6 @@ from seqaudit.decoders.network.packets import (
     PacketReader,
     Packets,
 )
-from seqaudit.decoders.network.tunnels import TunnelsSeen, name_of
 from seqaudit.decoders.stages.registry import NOBODY, DecodeSettings, Dispatcher
 
 TIMEOUT_NS: Final = 30_000_000_000
@@ -146,8 +145,6 @@ class Assembler:
         self._seen_bytes = 0
         self._accounts = Accounts()
         self._seen: dict[tuple[int, int], NetworksSeen] = {}
-        self._tunnelled: dict[tuple[int, int], TunnelsSeen] = {}
-        self._tunnels: dict[tuple[int, int], dict[str, int]] = {}
 
     def feed(self, segments: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Take SEGMENT rows in; yields the events of what they complete."""
@@ -339,8 +336,6 @@ class Assembler:
         for key, account in self._accounts.taken_out():
             seen = self._seen.pop(key, None)
             facts: ByName = {"numbered": 0} | ({} if seen is None else {"networks": seen.rows()})
-            if (tunnelled := self._tunnelled.pop(key, None)) is not None:
-                facts |= {"tunnelled": tunnelled.rows(), "tunnels": self._tunnels.pop(key, {})}
             yield account.row(facts, decoder_accounts.get(key, ()))
 
     def _decode(
@@ -362,7 +357,9 @@ class Assembler:
                     self._count(whole.capture, split, one.outcome, sums, one.reason)
             if one.reason == ELSEWHERE:
                 continue
-            self._note_tunnel(key, one)
+            if one.tunnel:  # frames in one themselves are counted as in that
+                unseen = 0 if assembly.first.facts.get("tunnel") else assembly.frame_count
+                account.add_tunnelled(one.source, one.destination, one.tunnel, unseen)
             account.fragments["datagrams"] += 1
             if one.nested:
                 account.fragments["nested"] = account.fragments.get("nested", 0) + 1
@@ -379,17 +376,6 @@ class Assembler:
         batches += dispatcher.finish()
         checksums.add_to(account.senders)
         return batches, dispatcher.accounts()
-
-    def _note_tunnel(self, key: tuple[int, int], one: Offered) -> None:
-        """What was put together may hold a packet in a tunnel; its frames show nothing of that."""
-        if not one.tunnel:
-            return
-        seen = self._tunnelled.setdefault(key, TunnelsSeen())
-        seen.add(one.source, one.destination, one.tunnel)
-        if not one.whole.assembly.first.facts.get("tunnel"):  # then they are counted as of that one
-            counts = self._tunnels.setdefault(key, {})
-            name = name_of(one.tunnel)
-            counts[name] = counts.get(name, 0) + one.whole.assembly.frame_count
 
     def _recognise(self, key: tuple[int, int], wholes: list[Whole]) -> None:
         """Whose incomplete or spoiled datagrams are; what decoders make of them is not kept."""

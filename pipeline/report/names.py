@@ -54,8 +54,10 @@ class Names:
         """The IP addresses at which a capture has seen a member, or that name one."""
         if identity is None:
             return ()
+        if (known := self._at.get((capture, identity))) is not None:
+            return known
         own = ip_of_endpoint(identity) or ip_of(identity)
-        return self._at.get((capture, identity), () if own is None else (own,))
+        return () if own is None else (own,)
 
 
 def members_of(rows: Iterable[ResultRow[MemberDetail]]) -> Iterator[SeenMember]:
