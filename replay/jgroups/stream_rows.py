@@ -96,9 +96,7 @@ def counted(stream: NumberedStream, role: End, cluster: str) -> JGroupsStreamRow
     }
 
 
-def received(
-    row: JGroupsStreamRow, window: JudgedStream, *, over: bool, lacking: bool = False
-) -> None:
+def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, lacking: bool) -> None:
     """What a replayed window adds.
 
     Args:

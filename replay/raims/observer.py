@@ -61,13 +61,18 @@ class Observer:
         self.left = event.wire_kind == "BYE"
         self.active = not self.left
 
+    @property
+    def _known_changes(self) -> int | None:
+        """Changes of its subscriptions so far, by its own words; null: none counts them."""
+        return self.earlier_changes if self.last_change is None else self.last_change
+
     def counts_change(self, event: Event) -> None:
         """Its changes of subscriptions are numbered, one by one (raims.md 6)."""
         if len(self.changed_ns) < MAX_CHANGES:
             self.changed_ns.append(event.at_ns)
         if event.seqno is None:
             return
-        last = self.earlier_changes if self.last_change is None else self.last_change
+        last = self._known_changes
         self.last_change = max(event.seqno, self.last_change or 0)
         if last is not None and event.seqno > last + 1 and len(self.unseen) < MAX_NOTES:
             self.unseen.append((event.first_mark(), last, event.seqno))
@@ -76,7 +81,7 @@ class Observer:
 
     def tells_changes(self, event: Event, told: object) -> None:
         """It says how many there were: some it told nobody one by one, as nobody was there."""
-        last = self.earlier_changes if self.last_change is None else self.last_change
+        last = self._known_changes
         if not isinstance(told, int) or last is None or told <= last:
             if told == last and not self.unseen:
                 self._known_until = event.last_mark().frame

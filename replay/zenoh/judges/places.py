@@ -50,7 +50,7 @@ def _where(
     if unexplained:
         link = report.engine.link
         at_sender = link.role(source.sender, source.receiver) == "sender"
-        by_publisher = at_sender and link.zid(source.sender) == source.source.partition("/")[0]
+        by_publisher = at_sender and link.zid(source.sender) == source.node
         proven = certificates.dropped(source, mine)
         for sure in (True, False):
             chosen = [
