@@ -31,6 +31,8 @@ ByName = dict[str, Any]
 
 #: ``conversation`` of rows that no engine replays: accounts of pieces and names of members.
 NO_CONVERSATION: Final = ""
+#: ``wire_kind`` of a notice: bytes before a frame of TCP are missing, or could not be read.
+HOLE: Final = "HOLE"
 
 
 @unique

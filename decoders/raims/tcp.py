@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seqaudit.decoders.contract.events import EVENTS, ByName, Flag, Kind, unescaped
+from seqaudit.decoders.contract.events import EVENTS, HOLE, ByName, Flag, Kind, unescaped
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s, data_argument, kernel
 from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
@@ -267,7 +267,7 @@ class RaimsStreamDecoder:
             "conversation": RAIMS,
             "stream": f"tcp:{links[direction + 1]}|",
             "kind": int(Kind.NOTICE),
-            "wire_kind": "ENCRYPTED" if key else "HOLE",
+            "wire_kind": "ENCRYPTED" if key else HOLE,
             "detail": unescaped(
                 {
                     "source": source[0],

@@ -7,6 +7,7 @@ beginning was not captured, or behind a hole, is in step again where several bat
 as zenoh.
 """
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
@@ -14,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seqaudit.decoders.contract.events import Flag
+from seqaudit.decoders.contract.events import EVENTS, HOLE, Flag, Kind, compact
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s, argument, interpreted
 from seqaudit.decoders.network.packets import FrameOutcome
 from seqaudit.decoders.tcp.framing import MESSAGE, Framing, Match, Split, StreamFrames
 from seqaudit.decoders.tcp.traces import Heads, LengthChain, Traces
 from seqaudit.decoders.zenoh import kernels as wire
-from seqaudit.decoders.zenoh.batches import OUTCOMES, SYSTEM, BatchDecoder, Batches
+from seqaudit.decoders.zenoh.batches import OUTCOMES, SYSTEM, BatchDecoder, Batches, endpoint
 
 #: Batches in a row that must read as zenoh where a direction is not in step.
 CHAIN: Final = 3
@@ -203,10 +204,42 @@ class ZenohStreamDecoder:
         )
         outcome = _OUTCOME_OF[status]
         frames.outcome[:] = np.where(status == wire.NOTHING, int(FrameOutcome.MALFORMED), outcome)
-        return found
+        return [*found, *_holes(frames)]
 
     def account(self) -> dict[str, object]:
         return self._decoder.account()
+
+
+def _holes(frames: StreamFrames) -> Iterator[pa.RecordBatch]:
+    """A row for bytes that are missing before a batch, or could not be read: of what they held
+    nothing is known but that it was sent behind the batch before."""
+    connection, events = frames.connection, []
+    names = [endpoint(*end) for end in connection.ends]
+    conversation = f"{SYSTEM}|tcp|{'|'.join(sorted(names))}"
+    since: list[int] = connection.memory.setdefault("since", [-1, -1])
+    holes = set(np.flatnonzero(frames.lost > 0).tolist())
+    for at, way in enumerate(frames.direction.tolist()):
+        if at in holes:
+            row = frames.row_of(at)
+            events.append(
+                dict.fromkeys(EVENTS.names)
+                | row
+                | {
+                    "index": row["index"] - 1,  # before all that the batch holds
+                    "system": SYSTEM,
+                    "conversation": conversation,
+                    "source": names[way],
+                    "destination": names[1 - way],
+                    "kind": int(Kind.NOTICE),
+                    "wire_kind": HOLE,
+                    "detail": compact({"bytes": int(frames.lost[at]), "since": since[way]}),
+                    "count": 0,
+                    "size": 0,
+                }
+            )
+        since[way] = int(frames.frame[at])
+    if events:
+        yield pa.RecordBatch.from_pylist(events, schema=EVENTS)
 
 
 _NOTHING: Final = np.zeros(0, np.uint8)

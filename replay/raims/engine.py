@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from seqaudit.decoders.contract.events import Kind
+from seqaudit.decoders.contract.events import HOLE, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
@@ -185,7 +185,7 @@ class RaimsEngine:
         name = link_of(event)
         if event.wire_kind == "ENCRYPTED":
             self.links.encrypted.append((str(event.stream), event.first_mark()))
-        elif event.wire_kind == "HOLE":
+        elif event.wire_kind == HOLE:
             self.links.holes[name] = event.first_mark()
         elif event.wire_kind == "RESET":
             self.receiving.reset(name, event.details().get("since"))

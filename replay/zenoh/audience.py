@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.contract.worth import BEGINNING
+from seqaudit.replay.sequence.gaps import Gap, Mark
 from seqaudit.replay.zenoh.causes import Why
 from seqaudit.replay.zenoh.declarations import Declarations
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
@@ -47,6 +48,9 @@ class _AroundSource:
 
     def asks_from(self) -> int | None:
         return self.audience.asks_from(self.source.receiver, self.subject)
+
+    def in_hole(self, gap: Gap) -> int:
+        return self.audience.in_hole(self.source, gap)
 
     def why(self, who: Subscriber, miss: Miss) -> list[Why]:
         return self.audience.why(who, self.source, miss)
@@ -187,6 +191,11 @@ class Audience:
         if self._link.multicast or subject is None:
             return None
         return self.declared.recovering.get((endpoint, subject))
+
+    def in_hole(self, source: Source, gap: Gap) -> int:
+        """Bytes of a TCP connection that are missing where samples of a source are."""
+        begin = gap.before.frame if gap.before else BEGINNING
+        return self._link.missing_bytes(source.sender, source.receiver, begin, gap.revealed.frame)
 
     def undeclared(self, source: Source) -> bool:
         """What its key stands for was not declared since the session began: its receiver knows no

@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, cast
 
-from seqaudit.decoders.contract.events import FRAME_BITS, Flag, Kind
+from seqaudit.decoders.contract.events import FRAME_BITS, HOLE, Flag, Kind
 from seqaudit.decoders.contract.zenoh_detail import Detail, Key
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
@@ -123,6 +123,10 @@ class ZenohEngine:
 
     def feed(self, event: Event) -> None:
         if event.kind is Kind.MEMBER:
+            return
+        if event.wire_kind == HOLE:
+            self.link.hole(event)
+            self.moments.hole(event)
             return
         if event.flags & Flag.REFUSED and self.link.transport == "udp":
             self._reached_nobody(event)

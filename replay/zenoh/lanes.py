@@ -40,7 +40,7 @@ class Lane(Subscriber):
         lane.queries = list(queries)
         for first, stop in one.delivery.ranges:
             lane.delivery.deliver(first, stop)
-        lane.misses, lane.missed = list(one.misses), one.missed
+        lane.misses = list(one.misses)
         lane.asking.since = one.asking.since
         lane._held, lane._delivered_at = one._held, one._delivered_at
         return lane

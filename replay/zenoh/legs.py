@@ -68,6 +68,7 @@ class Leg:
     receiver: str | None
     live: RangeSet
     known: RangeSet  # what came, and what its receiver knows that it missed
+    not_captured: RangeSet  # what it had and its capture does not hold, as it seems (CP007)
     first: int | None  # of all sns that came
     highest: int  # that was seen or told of
     last: int | None
@@ -85,6 +86,7 @@ class Leg:
             (row["transport"], row["sender_endpoint"], row["receiver_endpoint"]), row["role"],
             row["sender"], row["sender_node"], row["receiver"], half_open(row["live"]),
             half_open([*row["live"], *row["replied"], *(row["unrecovered_seqnos"] or ())]),
+            half_open(row.get("not_captured_seqnos") or ()),
             row["first_seqno"],
             max((n for n in told if n is not None), default=-1), *told,
             row["first_ns"], row["last_ns"], row["last_frame"],
@@ -373,7 +375,7 @@ def _link_findings(near: Leg, far: Leg, elsewhere: int) -> Iterator[PlacedFindin
     Args:
         elsewhere: the highest sn that the receiving node was shown on any leg.
     """
-    if lost := list(near.live - far.live):
+    if lost := list(near.live - far.live - far.not_captured):
         yield _finding(
             "ZN020", far, lost,
             "{count:sample} of {sender_member} left its end of the link and did not come to the "

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.decoders.contract.zenoh_detail import Detail
@@ -34,6 +34,16 @@ HANDSHAKE: Final = ("InitSyn", "InitAck", "OpenSyn", "OpenAck")
 Direction = tuple[str, str, int]
 
 
+class MissingBytes(NamedTuple):
+    """Bytes of a TCP connection that are missing here, or could not be read: between two job frames
+    of their sender, both included, of which the second stands right behind them."""
+
+    sender: str
+    first: int
+    last: int
+    size: int
+
+
 @dataclass(slots=True)
 class End:
     """One end of the session."""
@@ -55,6 +65,7 @@ class Link:
         several: its session may have other links than this (multilink, zenoh.md 3.1).
         qos: each priority has counters of its own.
         shut: endpoints at which nobody listens, and when their hosts first said so.
+        holes: in the bytes of the connection, the first ones.
     """
 
     def __init__(self, conversation: str, vantage: Vantage, read: Read) -> None:
@@ -70,6 +81,7 @@ class Link:
         self.several = False
         self.qos = False
         self.shut: dict[str, Mark] = {}
+        self.holes: list[MissingBytes] = []
         self.mask = MASKS[2]
         self.held = UnfinishedBytes()
         self._patch = 0
@@ -251,6 +263,31 @@ class Link:
         """Frames of one end to the other are missing."""
         ways = *self.retired, *self.counters.items()
         return any(counter.lost for way, counter in ways if way[:2] == (sender, receiver))
+
+    def hole(self, event: Event) -> None:
+        """Bytes of the connection are missing here, or could not be read."""
+        detail = event.details()
+        if event.source is not None and len(self.holes) < MAX_COUNTERS:
+            hole = MissingBytes(event.source, detail["since"], event.frame, detail["bytes"])
+            self.holes.append(hole)
+
+    def missing_bytes(self, sender: str, receiver: str, begin: int, end: int) -> int:
+        """Bytes of the connection in which frames of one end to the other lay that are missing from
+        one job frame to another: TCP brings all that were sent, in order (8.1)."""
+        size = sum(
+            hole.size
+            for hole in self.holes
+            if hole.sender == sender and begin <= hole.first and hole.last <= end
+        )
+        ways = [one for one in (*self.retired, *self.counters.items()) if one[1].frames]
+        if not size or not ways:  # low latency: no frame has a number
+            return size
+        passed = any(
+            counter.passed_over(begin, end)
+            for way, counter in ways
+            if way[:2] == (sender, receiver)
+        )
+        return size if passed else 0
 
     def gap_towards(self, receiver: str, start_ns: int, stop_ns: int) -> bool:
         """Transport sns are missing on the way to an endpoint, between two times."""

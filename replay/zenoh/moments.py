@@ -82,6 +82,11 @@ class Moments:
         if number <= MAX_SPANS:
             self.worth.add(Span(doubt, first, END if number == MAX_SPANS else last, why))
 
+    def hole(self, event: Event) -> None:
+        """Bytes of a TCP connection are missing here, or could not be read (CP012, CP006)."""
+        why = "bytes of its connection are missing here, or could not be read (CP012, CP006)"
+        self.doubt(Doubt.HOLE, event.details()["since"], event.frame, why)
+
     def opened(self, endpoint: str, lease_ms: int) -> None:
         """An end told its lease."""
         if len(self._silent_ns) < MAX_ENDS:

@@ -57,6 +57,9 @@ OVERTAKEN: Final = (
     "held may have come before others, which were then too old to be handed on"
 )
 UNDECLARED: Final = "its key has a number that nobody declared here, unless that was not captured"
+HOLE: Final = (
+    "samples may have lain in bytes of its connection that are missing here, or could not be read"
+)
 WAITED: Final = "samples waited when its session ended unseen: nothing tells if it had them then"
 UNASKED = (
     "it asks for what it misses and did not ask at some gap: it had what is not here, or its query "

@@ -140,6 +140,7 @@ class SamplesStreamRow(LegStreamRow):
     reordered: Annotated[int | None, Unseen]
     open: NotRequired[Annotated[int | None, "missing when the capture or the session ended"]]
     not_captured: NotRequired[Annotated[int | None, "came, and not in the capture"]]
+    not_captured_seqnos: NotRequired[Annotated[Ranges | None, "those, or as it seems: CP007"]]
     forgotten: NotRequired[Annotated[int, "times that the idle source was forgotten"]]
     lost_seqnos: Listed
     unrecovered_seqnos: Listed

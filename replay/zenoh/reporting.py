@@ -7,7 +7,7 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter
-from seqaudit.replay.contract.worth import BEGINNING, END, LIKELY, Claim
+from seqaudit.replay.contract.worth import BEGINNING, END, LIKELY, MISSING, Claim, Worth
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
@@ -177,6 +177,22 @@ class ZenohReporter(Reporter[ZenohSubject]):
             }
         )
         return ", ".join(names[:MAX_EVIDENCE]) or "a cache that does not name itself"
+
+    def apart(self, gaps: Iterable[Gap]) -> list[tuple[list[Gap], RangeSet]]:
+        """Gaps over which the capture lacks nothing that is known, and those in a hole or a cut of
+        it, each with what is to be said of them: all numbers but the others', and theirs.
+
+        One hole is no reason to be less sure of gaps elsewhere.
+        """
+        whole: list[Gap] = []
+        doubted: list[Gap] = []
+        known = Worth([span for span in self.worth.spans if span.doubt in MISSING])
+        for gap in gaps:
+            begin = gap.before.frame if gap.before else BEGINNING
+            lacks = known.spans and known.over(begin, gap.revealed.frame, None, MISSING)
+            (doubted if lacks else whole).append(gap)
+        theirs = RangeSet((gap.first, gap.stop) for gap in doubted)
+        return [(whole, RangeSet([(BEGINNING, END)]) - theirs), (doubted, theirs)]
 
     def document_cache(self) -> str:
         """Where the design document's cache is, in words."""

@@ -11,11 +11,11 @@ from seqaudit.replay.contract.report_rows import (
     Side,
     receipt_unknown,
 )
-from seqaudit.replay.contract.reporter import listed
+from seqaudit.replay.contract.reporter import listed, parts_of
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.story import placed
 from seqaudit.replay.sequence.gaps import Gap, GapFigures, Outcome, between
-from seqaudit.replay.sequence.ranges import half_open, inclusive
+from seqaudit.replay.sequence.ranges import RangeSet, half_open, inclusive
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.causes import Why, by_cause, cause_rows, in_words, within
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
@@ -44,7 +44,8 @@ BEGAN_LATER: Final = "the capture began after the session: earlier samples are u
 #: What a subscriber had, missed and got back, which nobody sees where its samples leave.
 UNSEEN_AT_SENDER: Final = (
     "delivered", "misses", "reordered", "recovered", "unrecovered", "open", "not_captured", "lost",
-    "lost_seqnos", "unrecovered_seqnos", "repeats", "longest_wait_ns", "held_max",
+    "lost_seqnos", "unrecovered_seqnos", "not_captured_seqnos", "repeats", "longest_wait_ns",
+    "held_max",
 )  # fmt: skip
 #: Why other subscribers of a node are not told of.
 ONE_DECLARATION: Final = (
@@ -212,6 +213,9 @@ def _outcomes(row: SamplesStreamRow, source: Source, subscriber: Subscriber) -> 
         "unrecovered": counts[Outcome.UNRECOVERED],
         "open": counts[Outcome.GONE],
         "not_captured": counts[Outcome.UNCAPTURED],
+        "not_captured_seqnos": inclusive(
+            listed(RangeSet(parts_of(subscriber.gaps, Outcome.UNCAPTURED)))
+        ),
         "lost": counts[Outcome.RECOVERED] + counts[Outcome.UNRECOVERED],
         "lost_seqnos": inclusive(listed(subscriber.recovered | subscriber.unrecovered)),
         "unrecovered_seqnos": inclusive(listed(subscriber.unrecovered)),

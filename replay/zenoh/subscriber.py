@@ -55,6 +55,9 @@ class Around(Protocol):
     def asks_from(self) -> int | None:
         """The job frame of the declaration that it asks for what it misses; null: none does."""
 
+    def in_hole(self, gap: Gap) -> int:
+        """Bytes of the way of the samples that are missing where a gap is, and are no loss."""
+
     def why(self, who: "Subscriber", miss: Miss) -> list[Why]:
         """Why samples did not come back, each, in order."""
 
@@ -95,9 +98,8 @@ class Subscriber:
         self.life = 1  # of the subscribers that its node had at this key, one after the other
         self.since = -1  # job frame of its declaration
         self.until = END  # job frame with which it ended
-        self.node_gone = (
-            True  # with it, if it ended: else its node may subscribe on in another session
-        )
+        #: With it, if it ended: else its node may subscribe on in another session.
+        self.node_gone = True
         self.last: int | None = None
         self.start: int | None = None  # first sn ever handed to this machine
         #: What it lacked of before the first sample here, as it had the source before that.
@@ -109,7 +111,6 @@ class Subscriber:
         self.history_max = history_max if self.shipped else None
         self.delivery = DeliveryOrder()
         self.misses: list[Miss] = []
-        self.missed = 0
         self.repeats = Note()
         self.repeat_count = 0
         self.waits: list[Wait] = []
@@ -120,6 +121,7 @@ class Subscriber:
         self.recovery = Durations()
         self.recovered = RangeSet()
         self.unrecovered = RangeSet()
+        self.in_holes = RangeSet()  # lay in bytes that are missing here, as it seems
         self.tracker: GapTracker | None = None
         self.heard: int | None = None  # highest sn that a heartbeat told
         self.heard_at: Mark | None = None
@@ -181,11 +183,9 @@ class Subscriber:
     def _forget_if_idle(self, arrival: Arrival) -> None:
         """What is known of a source goes after an hour without it (S26)."""
         touched, self._touched_ns = self._touched_ns, arrival.last.at_ns
-        if (
-            touched is None
-            or not self.shipped
-            or arrival.first.at_ns - touched <= self._retention_ns
-        ):
+        if not self.shipped or touched is None:
+            return
+        if arrival.first.at_ns - touched <= self._retention_ns:
             return
         if self.last is None or self.queries or self.history or self.pending or self.around.kept():
             return
@@ -297,15 +297,16 @@ class Subscriber:
         """The capture is over."""
         if self.waiting is not None:
             self.flush(self.waiting, None)
-        if self.asks_from is not None:
-            self._would_have_asked()
-        elif self.learns and self.at_once.passed >= MANY_GAPS:
+        if self.asks_from is None and self.learns and self.at_once.passed >= MANY_GAPS:
             self._went_on_at_once()
         if self.tracker is not None and not self.queries:
-            for first, stop in self.tracker.close(2**63, Outcome.UNRECOVERED, None):
-                self.unrecovered.add(first, stop)
+            self.unrecovered |= self.tracker.close(2**63, Outcome.UNRECOVERED, None)
         elif self.tracker is not None:
             self.tracker.close(2**63, Outcome.GONE, None)
+        self._lay_in_holes()
+        if self.asks_from is not None:
+            # It asks at every gap; where it did not, it had them, or the query is not here.
+            self._set_aside(self._unasked, Outcome.UNASKED, reasons.UNASKED)
 
     def _went_on_at_once(self) -> None:
         """It let many gaps pass and never asked: it has no recovery, and late samples came in vain.
@@ -313,45 +314,47 @@ class Subscriber:
         What it asked for would have come behind these gaps; nothing that it was handed waited.
         """
         self.delivery = self.at_once.delivery
-        before = self.unrecovered
+        self.counts[Outcome.UNRECOVERED] -= self.unrecovered.total()
         self.unrecovered = RangeSet(span for span, _ in self.at_once.missed)
         self.misses = [
             Miss(a, b, mark, mark.at_ns, (), self.around.has_cache())
             for (a, b), mark in self.at_once.missed
         ]
-        self.missed = self.unrecovered.total()
         self.waits = []
-        for first, stop in before:
-            self.counts[Outcome.UNRECOVERED] -= stop - first
-        self.counts[Outcome.UNRECOVERED] += self.missed
+        self.counts[Outcome.UNRECOVERED] += self.unrecovered.total()
         for gap in self.gaps:
             for a, b in gap.turn(self.unrecovered, Outcome.REORDERED, Outcome.UNRECOVERED):
                 self.counts[Outcome.REORDERED] -= b - a
 
-    def _would_have_asked(self) -> None:
-        """It asks at every gap; where it did not, it had the samples, or the query is not here."""
-        lost, self._unasked = self._unasked, RangeSet()
+    def _lay_in_holes(self) -> None:
+        """What nobody asked for lay in bytes that are missing here, where some are: it had them."""
+        asked = RangeSet((miss.first, miss.stop) for miss in self.misses if miss.asked)
+        for gap in self.gaps:
+            part = gap.parts.get(Outcome.UNRECOVERED)
+            if part is not None and self.around.in_hole(gap):
+                self.in_holes |= part.ranges - asked
+        self._unasked -= self.in_holes
+        self._set_aside(self.in_holes, Outcome.UNCAPTURED, reasons.HOLE)
+
+    def _set_aside(self, lost: RangeSet, outcome: Outcome, why: str) -> None:
+        """What seemed missed ended otherwise, and nothing shows that it was not."""
         if not lost:
             return
-        self.untold = self.untold or reasons.UNASKED
+        self.untold = self.untold or why
         self.misses = [
             miss._replace(first=a, stop=b)
             for miss in self.misses
             for a, b in lost.missing(miss.first, miss.stop)
         ]
-        self.missed -= lost.total()
-        for first, stop in lost:
-            self.unrecovered.remove(first, stop)
+        self.unrecovered -= lost
         self.counts[Outcome.UNRECOVERED] -= lost.total()
-        self.counts[Outcome.UNASKED] += lost.total()
+        self.counts[outcome] += lost.total()
         for gap in self.gaps:
             part = gap.parts.get(Outcome.UNRECOVERED)
-            moved = [] if part is None else [r for a, b in part.ranges for r in lost.within(a, b)]
-            if part is None or not moved:
+            if part is None or not (moved := part.ranges & lost):
                 continue
-            gap.parts[Outcome.UNASKED] = Part(RangeSet(moved), part.first, part.last)
-            for first, stop in moved:
-                part.ranges.remove(first, stop)
+            gap.parts[outcome] = Part(moved, part.first, part.last)
+            part.ranges -= moved
             if not part.ranges:
                 del gap.parts[Outcome.UNRECOVERED]
 
@@ -435,7 +438,6 @@ class Subscriber:
         since = mark if gap is None else gap.revealed
         asked = () if query is None else tuple(self._tried)
         miss = Miss(first, stop, mark, since.at_ns, asked, self.around.has_cache())
-        self.missed += stop - first
         if len(self.misses) < MAX_KEPT_MISSES:
             self.misses.append(miss)
         for part in self.around.why(self, miss) if at_once else ():
@@ -467,10 +469,8 @@ class Subscriber:
     def _release(self, mark: Mark) -> None:
         if self._held is not None and self._delivered_at is not None and self.last is not None:
             if len(self.waits) < MAX_KEPT_MISSES and self._waited:
-                waited = self._waited
-                self.waits.append(
-                    Wait(waited.first(), waited.stop(), waited.total(), self._held, mark)
-                )
+                w = self._waited
+                self.waits.append(Wait(w.first(), w.stop(), w.total(), self._held, mark))
             self._held, self._waited = None, RangeSet()
 
     def _deliver(self, first: int, stop: int, mark: Mark) -> None:

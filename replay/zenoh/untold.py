@@ -1,10 +1,11 @@
 """Where frames do not tell what a subscriber was handed: its figures are null, and why."""
 
+from seqaudit.replay.sequence.gaps import Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
-from seqaudit.replay.zenoh.reasons import LATE, OVERTAKEN, SEVERAL, UNASKED
+from seqaudit.replay.zenoh.reasons import HOLE, LATE, OVERTAKEN, SEVERAL, UNASKED
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
@@ -27,4 +28,9 @@ def why(one: Subscriber, lanes: Lanes, source: Source, link: Link, *, crossing: 
         return SEVERAL
     if any(not certificates.had(hole) for hole in certificates.not_here(one.asking.had, source)):
         return UNASKED
+    if one.untold is None and any(
+        gap.parts.keys() & {Outcome.RECOVERED, Outcome.UNRECOVERED} and one.around.in_hole(gap)
+        for gap in one.gaps
+    ):
+        return HOLE
     return one.untold

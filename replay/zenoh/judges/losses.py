@@ -1,6 +1,7 @@
 """What subscribers missed, got back and had."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
@@ -53,6 +54,7 @@ def findings(
         yield from _tail(report, stream, source, subscriber)
     if at_receiver:
         yield from _not_captured(report, stream, source, subscriber, gaps, mine, certain=certain)
+    yield from _in_holes(report, stream, subscriber, gaps)
     still_open = [gap for gap in gaps if Outcome.GONE in gap.parts]
     if still_open:
         yield report.gap_finding(
@@ -76,11 +78,14 @@ def _recovered(
     found = [gap for gap in gaps if Outcome.RECOVERED in gap.parts]
     parts = RangeSet(parts_of(found, Outcome.RECOVERED))
     sure = proven & parts
-    rest = parts - sure
-    for ranges, claim in (
-        (sure, PLACED),
-        (rest, Claim(Certainty.LIKELY, rests(found), why=ASKED_FROM if sure else "")),
-    ):
+    claims = [(sure, PLACED)] + [
+        (
+            (parts - sure) & theirs,
+            Claim(Certainty.LIKELY, rests(some), why=ASKED_FROM if sure else ""),
+        )
+        for some, theirs in report.apart(found)
+    ]
+    for ranges, claim in claims:
         mine = [gap for gap in found if touches(gap, Outcome.RECOVERED, ranges)]
         if not ranges:
             continue
@@ -147,6 +152,22 @@ def _not_captured(
         )  # fmt: skip
 
 
+def _in_holes(
+    report: ZenohReporter, stream: ZenohSubject, subscriber: Subscriber, gaps: list[Gap]
+) -> Iterator[Finding]:
+    """What lay in bytes of its TCP connection that are missing here."""
+    mine = [gap for gap in gaps if subscriber.in_holes.within(gap.first, gap.stop)]
+    if mine:
+        yield report.gap_finding(
+            stream, "CP007", mine, subscriber.in_holes,
+            "{count:sample} of {sender_member} lay in {bytes:byte} of the connection that "
+            "{bytes|is|are} not in this capture, or could not be read; {receiver_member} had "
+            "{count|it|them}, unless {count|it was|they were} not sent.",
+            claim=LIKELY,
+            bytes=sum(subscriber.around.in_hole(gap) for gap in mine),
+        )  # fmt: skip
+
+
 def _missed_by_some(
     report: ZenohReporter, stream: ZenohSubject, source: Source, subscriber: Subscriber
 ) -> Iterator[Finding]:
@@ -172,23 +193,23 @@ def _missed(
 ) -> Iterator[Finding]:
     """Misses, by cause; those that captured frames prove apart from the others (ZN002)."""
     between = report.between_sessions(source, subscriber)
+    apart = report.apart(subscriber.gaps)
     misses = [miss for miss, _ in missed]
     for cause, everything in by_cause(why for _, parts in missed for why in parts).items():
         sure = everything & proven
         for ranges in (sure, everything - sure):
             lost = ranges & between
-            claim = _missed_claim(report, subscriber, cause, sure=ranges is sure, some=bool(sure))
-            for part in (ranges - lost, lost):
-                mine = [miss for miss in misses if part.within(miss.first, miss.stop)]
+            for (some, theirs), part in product(apart, (ranges - lost, lost)):
+                mine = [m for m in misses if (part & theirs).within(m.first, m.stop)]
                 if mine:
+                    claim = _missed_claim(some, cause, sure=ranges is sure, some=bool(sure))
                     yield _miss_finding(
-                        report, stream, mine, cause, part, claim, lane, session_lost=part is lost
-                    )
+                        report, stream, mine, cause, part & theirs, claim, lane,
+                        session_lost=part is lost,
+                    )  # fmt: skip
 
 
-def _missed_claim(
-    report: ZenohReporter, subscriber: Subscriber, cause: Cause, *, sure: bool, some: bool
-) -> Claim:
+def _missed_claim(gaps: list[Gap], cause: Cause, *, sure: bool, some: bool) -> Claim:
     """How sure misses are; ``some`` of the same cause are proven."""
     if cause is Cause.CUT:
         return UNDECIDABLE
@@ -197,7 +218,7 @@ def _missed_claim(
     why = ASKED_FROM if some else OR_NOT_CAPTURED
     if cause in (Cause.NOBODY, Cause.LATE, Cause.REFUSED):
         why = ""
-    return Claim(Certainty.LIKELY, rests(subscriber.gaps), why=why)
+    return Claim(Certainty.LIKELY, rests(gaps), why=why)
 
 
 def _miss_finding(
@@ -274,6 +295,9 @@ def _tail(
     ):
         return
     assert subscriber.heard_at is not None
+    lost = RangeSet([(subscriber.last + 1, subscriber.heard + 1)]) - subscriber.in_holes
+    if not lost:
+        return
     claim = Claim(
         Certainty.LIKELY, Rests((subscriber.heard_at.frame, END), ordered=True),
         why=OR_NOT_CAPTURED,
@@ -281,7 +305,7 @@ def _tail(
     yield report.make(
         stream, "ZN003", claim,
         "A heartbeat of {sender_member} says {heard}, and nothing after {last} was handed on.",
-        seqnos=[(subscriber.last + 1, subscriber.heard + 1)],
+        seqnos=listed(lost),
         mark=subscriber.heard_at,
         evidence=[(subscriber.heard_at, "the heartbeat")],
         facts={"heard": subscriber.heard, "last": subscriber.last},

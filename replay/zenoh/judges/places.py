@@ -1,6 +1,7 @@
 """Where samples were lost, as one leg shows it."""
 
 from collections.abc import Iterator
+from itertools import product
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
@@ -52,10 +53,10 @@ def _where(
         at_sender = link.role(source.sender, source.receiver) == "sender"
         by_publisher = at_sender and link.zid(source.sender) == source.node
         proven = certificates.dropped(source, mine)
-        for sure in (True, False):
+        for sure, (some, _) in product((True, False), report.apart(unexplained)):
             chosen = [
                 gap
-                for gap in unexplained
+                for gap in some
                 if (proven.within(gap.first, gap.stop) == [(gap.first, gap.stop)]) is sure
             ]
             if not chosen:

@@ -1,5 +1,6 @@
 """zenoh over TCP: lengths before batches, and finding them again (zenoh.md 2.1 to 2.3)."""
 
+import json
 import random
 from itertools import pairwise
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seqaudit.decoders.contract.events import HOLE
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.network.packets import FrameOutcome
 from seqaudit.decoders.tcp.framing import Connection, Match, StreamFrames
@@ -136,6 +138,22 @@ def test_batches_of_one_capture_frame_keep_their_order_over_calls() -> None:
     assert [row["seqno"] for row in rows if row["wire_kind"] == "push"] == [0, 1, 2]
     assert {row["conversation"] for row in rows} == {"zenoh|tcp|10.0.0.1:5|10.0.0.2:7447"}
     assert decoder.account()["messages_by"] == {"zenoh": {"Frame": 3, "push": 3}}
+
+
+def test_bytes_that_are_missing_before_a_batch_are_told_with_the_batch_before() -> None:
+    connection = Connection(0, "tcp|x", (("10.0.0.1", 5), ("10.0.0.2", 7447)))
+    decoder, rows = ZenohStreamDecoder(), []
+    for frame, lost in ((4, 0), (9, 72)):
+        ones = np.ones(1, np.int64)
+        frames = StreamFrames(
+            connection, SAMPLES[0], False, 0 * ones, len(SAMPLES[0]) * ones, 0 * ones, 0 * ones,
+            frame * ones, 7 * ones, 0 * ones, lost * ones, 0 * ones, 0 * ones,
+        )  # fmt: skip
+        rows += [row for found in decoder.decode(frames) for row in found.to_pylist()]
+    (hole,) = (row for row in rows if row["wire_kind"] == HOLE)
+    assert json.loads(hole["detail"]) == {"bytes": 72, "since": 4}
+    assert (hole["frame"], hole["source"]) == (9, "10.0.0.1:5")
+    assert hole["index"] < min(row["index"] for row in rows if row["frame"] == 9 and row != hole)
 
 
 #: Bytes that are lengths and begins of batches more often than any others.

@@ -1,0 +1,76 @@
+"""zenoh over TCP where the capture lacks bytes that its receiver acknowledged."""
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.report.json_text import to_json
+from seqaudit.pipeline.shared.plan import CaptureInput
+
+RECORDED = Path(__file__).parents[2] / "fixtures" / "zenoh" / "tcp-clean-1"
+
+
+def without(frames: set[int], folder: Path) -> tuple[Path, list[int]]:
+    """The recording at its subscriber without these frames, and where its records begin."""
+    data, at, number, begins = (RECORDED / "sub.pcap").read_bytes(), 24, 0, []
+    made = bytearray(data[:at])
+    while at < len(data):
+        size = 16 + struct.unpack_from("<4I", data, at)[2]
+        number += 1
+        if number not in frames:
+            begins.append(len(made))
+            made += data[at : at + size]
+        at += size
+    path = folder / "holed.pcap"
+    path.write_bytes(made)
+    return path, begins
+
+
+def audited(*paths: Path, **options: Any) -> dict[str, Any]:
+    given = [CaptureInput(str(path)) for path in paths]
+    given[0] = CaptureInput(str(paths[0]), at="10.77.0.2")
+    return dict(audit(given, Options(engine="direct", **options)))
+
+
+@pytest.mark.parametrize("pieces", [False, True])
+def test_samples_in_bytes_that_are_missing_here_are_no_loss_and_no_figure(
+    pieces: bool, tmp_path: Path
+) -> None:
+    path, begins = without({40}, tmp_path)
+    report = audited(path, cuts={str(path): begins[1::7]} if pieces else {})
+    told = {(f["rule"], f["severity"], f["certainty"]) for f in report["findings"]}
+    assert told >= {("CP012", "warning", "proven"), ("CP007", "warning", "likely")}
+    assert not {rule for rule, severity, _ in told if severity == "error"}
+    (had,) = (f for f in report["findings"] if f["rule"] == "CP007")
+    assert (had["seqnos"], "lay in 72 bytes" in had["text"]) == ([[17, 17]], True)
+    (row,) = (s for s in report["streams"] if s.get("kind") == "samples")
+    assert [row[name] for name in ("delivered", "lost", "unrecovered", "misses")] == [None] * 4
+    assert "bytes of its connection" in row["unknown"]["lost"]
+    assert report["totals"]["lost"] is None
+
+
+def test_where_they_were_lost_is_not_said_of_what_is_not_captured(tmp_path: Path) -> None:
+    path, _ = without({40}, tmp_path)
+    report = audited(path, RECORDED / "pub.pcap")
+    assert not {f["rule"] for f in report["findings"]} & {"ZN002", "ZN019", "ZN020"}
+
+
+def test_a_whole_connection_has_its_figures(tmp_path: Path) -> None:
+    whole, _ = without(set(), tmp_path)
+    row = {
+        "lost": 0, "unrecovered": 0, "recovered": 0, "not_captured": 0, "delivered": [[0, 59]],
+        "not_captured_seqnos": [],
+    }  # fmt: skip
+    (found,) = (s for s in audited(whole)["streams"] if s.get("kind") == "samples")
+    assert {name: found[name] for name in row} == row
+
+
+def test_a_report_with_a_hole_does_not_depend_on_cuts(tmp_path: Path) -> None:
+    path, begins = without({40, 55, 56, 70}, tmp_path)
+    whole = to_json(audited(path))
+    for cuts in (begins[1:], begins[1::5]):
+        assert to_json(audited(path, cuts={str(path): cuts}, compile_it=False)) == whole
