@@ -194,7 +194,9 @@ class RaimsEngine:
             self.sending.sent(event)
         elif name.startswith(PGM):
             link = self.links.of_pgm(name)
-            if link.own:
+            if link.own and event.wire_kind == "UNREAD":
+                link.could_not_read(event)
+            elif link.own:
                 self.links.forwards = self.links.forwards or event.wire_kind == "DATA"
             else:
                 self.receiving.deliver_all(link.message(event))
@@ -202,6 +204,8 @@ class RaimsEngine:
             # it may wait here until the observer has said who it is
             if self.address is None or self.observer.bridge in (None, event.destination):
                 self.receiving.deliver_all(self.links.of_inbox(name).message(event))
+        elif self.links.leaves(name) and event.wire_kind == "UNREAD":
+            self.links.could_not_read(event)
         elif self.links.leaves(name):
             self.observer.passes_on(event)
         else:

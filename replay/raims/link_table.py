@@ -10,6 +10,7 @@ from seqaudit.replay.pgm.engine import window_settings
 from seqaudit.replay.raims.links import (
     BYTES_MISSING,
     BYTES_WHOLE,
+    NEVER_NS,
     OTHER_LINK,
     RECONNECTED,
     SECRET,
@@ -28,8 +29,6 @@ from seqaudit.replay.sequence.gaps import Mark
 PGM: Final = "pgm:"
 INBOX: Final = "inbox:"
 TCP: Final = "tcp:"
-#: Later than any time.
-NEVER: Final = 1 << 63
 
 
 class LinkTable:
@@ -107,7 +106,7 @@ class LinkTable:
             return
         self.waiting.add(link.name)
         due_ns = link.next_due_ns()
-        if due_ns is not None and due_ns < self._noted.get(link.name, NEVER):
+        if due_ns is not None and due_ns < self._noted.get(link.name, NEVER_NS):
             self._noted[link.name] = due_ns
             heapq.heappush(self._due, (due_ns, link.name))
 
@@ -190,6 +189,12 @@ class LinkTable:
             if address in (None, link.sender) or link.sender is None
         )
 
+    def lacks_own(self, since: int) -> bool:
+        """Does the capture lack something that the observer itself sent behind a frame?"""
+        return any(link.own and link.sent_gap > since for link in self.pgm.values()) or any(
+            self.leaves(name) and mark.frame > since for name, mark in self.holes.items()
+        )
+
     def inbox_lacks(self, name: str, since: int) -> bool:
         """Does the capture lack packets of a point-to-point link that came since a frame?"""
         link = self.inboxes.get(name)
@@ -223,7 +228,7 @@ class LinkTable:
         if not name.startswith(TCP) or not stream.link.startswith(TCP):
             return OTHER_LINK
         since = -1 if stream.last is None else stream.last.frame
-        if any(name in (hole, stream.link) and mark.frame > since
+        if any(hole in (name, stream.link) and mark.frame > since
                for hole, mark in self.holes.items()):  # fmt: skip
             return BYTES_MISSING
         return BYTES_WHOLE if stream.link == name else RECONNECTED

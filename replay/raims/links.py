@@ -9,13 +9,14 @@ from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.engine import Row
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Rests
-from seqaudit.replay.pgm.window import Fate, Hole, PgmWindow, WindowSettings
+from seqaudit.replay.pgm.window import SQNS, Fate, Hole, PgmWindow, WindowSettings
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
@@ -24,8 +25,12 @@ MAX_HELD: Final = 200_000
 SAME_PASS_NS: Final = 1_000_000
 #: Packets that only the sender of a TSI sends.
 FROM_SENDER: Final = frozenset({"ODATA", "RDATA", "SPM", "NCF"})
+#: Words of a sender that tell how many packets it has sent.
+_TELLING: Final = ("ODATA", "SPM")
 #: How holes end that no longer miss anything.
 _CAME: Final = (Fate.LATE, Fate.REPAIRED, Fate.FOREIGN)
+#: Later than any time.
+NEVER_NS: Final = 1 << 63
 #: How far back a packet may be that would have come just now.
 RECENT_SQNS: Final = 65_536
 
@@ -128,8 +133,10 @@ class PgmLink:
         self.unread = RangeSet()  # sqns that came, and hold something that is no message
         self.repeating: set[tuple[int, int]] = set()  # runs of messages, some of which came again
         self.partly_frame = -1  # the last of either
+        self.sent_gap = -1  # the last frame that shows that some of its own are not captured whole
         self.repairing = False  # the packet that came last is a repair
         self._address = address
+        self._sent: int | None = None  # one past the highest of its own, as on the wire
         self._fresh: list[Range] = []
         self._to_come: int | None = None  # the first sqn of those whose messages may follow yet
         self._waits = False  # some of them had to wait when they came
@@ -139,6 +146,7 @@ class PgmLink:
         self._gave_up = False
         self._gave_up_ns = -SAME_PASS_NS
         self._freed_ns: deque[int] = deque(maxlen=MAX_HELD)  # when messages went on behind one
+        self._foreign: deque[Hole] = deque(maxlen=MAX_HELD)  # that it had not asked for, and came
         self._parted: list[int] = []  # frames behind which some did, up to another hole
         self._held: list[tuple[int, int, Event]] = []
         self._order = 0
@@ -164,6 +172,7 @@ class PgmLink:
         if event.wire_kind in ("ODATA", "RDATA", "SPM", "TRAIL"):
             self.sender = self.sender or event.source
         if self.own:
+            self._sends(event)
             return ready
         window = self.window
         if event.stamp is not None and window.start is not None:
@@ -204,9 +213,14 @@ class PgmLink:
         """
         if self._held or self._gave_up or self.sender is None:
             return False
-        if self.own:
-            return not self.window.ended
         word, seqno = row[12], row[13]
+        if self.own:
+            if word not in _TELLING or seqno is None:
+                return not self.window.ended
+            if self.window.ended or row[18] & Flag.CUT or self._skips(word, seqno):
+                return False
+            self._sent = seqno + (row[15] if word == "ODATA" else 1)
+            return True
         if word == "ODATA" and seqno is not None and not row[18] & Flag.CUT:
             stop = seqno + row[15]
             came = self.window.goes_on(seqno, stop, Mark(row[3], row[5]))
@@ -218,6 +232,25 @@ class PgmLink:
             return False
         self._mark = Mark(row[1], row[4])
         return True
+
+    def _sends(self, event: Event) -> None:
+        """A packet of the observer's own, or its word for the highest of them."""
+        word, seqno = event.wire_kind, event.seqno
+        if word not in _TELLING or seqno is None:
+            return
+        skips = self._skips(word, seqno)
+        if skips > 0 or event.flags & Flag.CUT:
+            self.sent_gap = event.last_mark().frame
+        if skips >= 0:
+            self._sent = seqno + (event.count if word == "ODATA" else 1)
+
+    def _skips(self, word: str, seqno: int) -> int:
+        """How many of the observer's own packets are not captured before one, or up to the one that
+        an SPM names; negative where these had been captured before."""
+        if self._sent is None:
+            return 0
+        before = seqno if word == "ODATA" else seqno + 1
+        return (before - self._sent + SQNS // 2) % SQNS - SQNS // 2
 
     def _came(self, fresh: list[Range], first: int, stop: int, *, run: bool) -> None:
         """Packets [first, stop) came, of which those in ``fresh`` are new; their messages follow.
@@ -285,7 +318,9 @@ class PgmLink:
 
     def could_not_read(self, event: Event) -> None:
         """A packet came, and holds something that is no message: of whom, nobody can tell."""
-        if event.fresh_id is not None:
+        if self.own:
+            self.sent_gap = event.frame
+        elif event.fresh_id is not None:
             sqn = self.window.unwrap(event.fresh_id)
             self.unread.add(sqn, sqn + 1)
             self.partly_frame = event.frame
@@ -320,13 +355,26 @@ class PgmLink:
         return [*ready, *self._release(self._mark, self._to_come)]
 
     def held_up(self, at_ns: int) -> bool:
-        """Did messages wait then for a packet that was dropped inside, or go on behind one that was
-        given up so close to it that coarse timers may have done it on its other side?"""
-        if self.window.held_up(at_ns):
+        """Did messages wait then for a packet that was dropped inside, or that the daemon may have
+        had; or go on behind one that was given up so close to it that coarse timers may have done
+        it on its other side?"""
+        if self.window.held_up(at_ns) or at_ns in self._unsure:
             return True
         slack_ns = self.window.slack_ns
         place = bisect_left(self._freed_ns, at_ns - slack_ns)
         return place < len(self._freed_ns) and self._freed_ns[place] <= at_ns + slack_ns
+
+    @cached_property
+    def _unsure(self) -> RangeSet:
+        """When messages waited, as it seems, for packets that the daemon may have had: ns. To be
+        asked when nothing follows."""
+        waits = RangeSet()
+        for hole in (*self.lost, *self._foreign, *self.window.holes.values()):
+            if hole.ended is None or hole.loss is not Certainty.PROVEN:
+                end_ns = NEVER_NS if hole.ended is None else hole.ended.at_ns
+                if hole.revealed.at_ns < end_ns:
+                    waits.add(hole.revealed.at_ns + 1, end_ns + self.window.slack_ns)
+        return waits
 
     def stands_since(self, went_on: int) -> int | None:
         """Since which frame the daemon may have taken nothing more (raims.md 2): where a hole was
@@ -367,6 +415,8 @@ class PgmLink:
 
     def _release(self, mark: Mark, below: int | None = None) -> list[Ready]:
         for hole in self.window.take_ended():
+            if hole.fate is Fate.FOREIGN:
+                self._foreign.append(hole)
             if hole.fate not in _CAME:
                 self.lost.insert(bisect_left(self.lost, hole.sqn, key=_sqn), hole)
         ready: list[Ready] = []

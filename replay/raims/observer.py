@@ -6,11 +6,11 @@ from typing import Final
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.advisories import Advisories, Outbound
+from seqaudit.replay.raims.changes import Changes
 from seqaudit.replay.raims.notices import Notices
 from seqaudit.replay.raims.peers import Peer
-from seqaudit.replay.raims.streams import MAX_NOTES, RaimsStream
+from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.subscriber import SubscriptionWindow
-from seqaudit.replay.sequence.gaps import Mark
 
 #: A daemon says nothing in its first moments.
 STARTED_NS: Final = 5_000_000_000
@@ -18,8 +18,6 @@ STARTED_NS: Final = 5_000_000_000
 
 #: The stage of authentication that says that a peer is dropped for want of heartbeats.
 SILENT: Final = 4
-#: Changes of subscriptions whose times are kept.
-MAX_CHANGES: Final = 10_000
 #: Heartbeats of a peer behind which routes agree again: two whole intervals.
 ROUTED_BEATS: Final = 3
 
@@ -33,19 +31,13 @@ class Observer:
         self.window = window
         self.peers: dict[str, Peer] = {}
         self.streams: dict[tuple[str, str], RaimsStream] = {}
-        self.earlier_changes: int | None = (
-            None  # of its subscriptions, before the first that is seen
-        )
+        self.changes = Changes()  # of its subscriptions
         self.stated = 0  # subscriptions that the user states; they have the first ids
         self.active = bridge is None
         self.user: str | None = None
         self.advisories = Advisories()
         self.notices = Notices()  # that it must have sent
         self.outbound: list[Outbound] = []
-        self.last_change: int | None = None  # number of its last change of subscriptions
-        self.changed_ns: list[int] = []  # when its subscriptions changed
-        self.unseen: list[tuple[Mark, int, int]] = []  # where its numbers step: from, to
-        self._known_until = -1  # the frame of its last word by which all its changes are known
         self.rerouted: int | None = None  # the frame in which one said last that it starts or ends
         self.last_of_peers: int | None = None  # number of its last word about its peers
         self.start_told = False  # its heartbeats said when it started
@@ -60,35 +52,6 @@ class Observer:
         self.spoke = event.last_mark().frame
         self.left = event.wire_kind == "BYE"
         self.active = not self.left
-
-    @property
-    def _known_changes(self) -> int | None:
-        """Changes of its subscriptions so far, by its own words; null: none counts them."""
-        return self.earlier_changes if self.last_change is None else self.last_change
-
-    def counts_change(self, event: Event) -> None:
-        """Its changes of subscriptions are numbered, one by one (raims.md 6)."""
-        if len(self.changed_ns) < MAX_CHANGES:
-            self.changed_ns.append(event.at_ns)
-        if event.seqno is None:
-            return
-        last = self._known_changes
-        self.last_change = max(event.seqno, self.last_change or 0)
-        if last is not None and event.seqno > last + 1 and len(self.unseen) < MAX_NOTES:
-            self.unseen.append((event.first_mark(), last, event.seqno))
-        elif not self.unseen:
-            self._known_until = event.last_mark().frame
-
-    def tells_changes(self, event: Event, told: object) -> None:
-        """It says how many there were: some it told nobody one by one, as nobody was there."""
-        last = self._known_changes
-        if not isinstance(told, int) or last is None or told <= last:
-            if told == last and not self.unseen:
-                self._known_until = event.last_mark().frame
-            return
-        self.last_change = told
-        if len(self.unseen) < MAX_NOTES:
-            self.unseen.append((event.first_mark(), last, told + 1))
 
     def tells_of_peers(self, event: Event, detail: Mapping[str, object]) -> None:
         """It drops a peer, perhaps as it has taken no heartbeat of it for too long; or it may have
@@ -106,6 +69,7 @@ class Observer:
             return
         if detail.get("auth_stage") == SILENT and detail.get("time"):
             gone.dropped_though_heard |= gone.seems_heard(event.at_ns)
+        gone.by_clock = False
         if not gone.dropped:
             gone.dropped, gone.dropped_ns, gone.heard_ns = True, event.at_ns, None
 
@@ -124,12 +88,3 @@ class Observer:
         for peer in self.peers.values():
             if peer.beats_since(self.rerouted) < ROUTED_BEATS:
                 peer.rerouted |= peer.null_route.frame > self.rerouted
-
-    @property
-    def unseen_changes(self) -> int:
-        """Changes that were made while the capture ran and are not in it."""
-        return sum(to - last - 1 for _, last, to in self.unseen)
-
-    def knows_subscriptions(self, mark: Mark) -> bool:
-        """Is no change unseen by then? One may have been made right behind the last word before."""
-        return not self.unseen or mark.frame <= self._known_until

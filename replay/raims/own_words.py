@@ -40,8 +40,10 @@ class Said:
 
 def weigh(state: RaimsState, observer: Observer) -> None:
     """At the end: what it told, what it did not, and whom it dropped."""
+    ignored = {stream.publisher for stream in observer.streams.values() if stream.ignored}
     for peer in observer.peers.values():
         peer.is_met()
+        peer.doubted |= peer.by_clock and peer.bridge in ignored
     _read(state, observer)
     _told(state, observer)
     _learn_window(state, observer)
@@ -92,7 +94,7 @@ def is_whole(state: RaimsState, observer: Observer) -> str | None:
         return observer.unread[1]
     if not observer.start_told or began_before(state, observer):
         return "the capture began after the daemon"
-    if observer.unseen:
+    if observer.changes.unseen:
         return "changes of its subscriptions are not in this capture"
     if state.links.may_lack() or any(link.uncaptured for link in state.links.inboxes.values()):
         return "packets that it may have had are not in this capture"

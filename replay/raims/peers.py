@@ -76,6 +76,8 @@ class Peer:
     came_unmet: bool = False  # messages of it came then
     interval_ns: int = 10_000_000_000
     dropped: bool = False  # no heartbeat for too long, not authenticated again yet
+    #: By the capture's clock alone: nothing else says so yet, as an AUTH or its own clock does.
+    by_clock: bool = False
     revived: bool = False  # and heard since
     rerouted: bool = False  # messages of it came while its routes changed
     links: set[str] = field(default_factory=set)  # TCP links it has used
@@ -135,11 +137,16 @@ class Peer:
         """Does the observer still take messages of it, on that link?"""
         if self.is_silent(now_ns):
             self.dropped_ns = (self.heard_ns or 0) + self.limit_ns
-            self.dropped, self.heard_ns = True, None
+            self.dropped, self.heard_ns, self.by_clock = True, None, True
             self.closed |= self.links
         if link.startswith("tcp:"):
             self.links.add(link)
         return not (self.dropped or self.unmet or link in self.closed)
+
+    def goes_by(self, stamp_ns: int | None) -> None:
+        """A message that is not taken any more has a time of its own, by which it is as late."""
+        if stamp_ns is not None and self.beats and stamp_ns - self.beats[-1][1] > self.limit_ns:
+            self.by_clock = False
 
     def is_steady(self, now_ns: int, link: str) -> bool:
         """Is it known as before, and its clock? ``is_known`` would change nothing."""
@@ -156,6 +163,7 @@ class Peer:
         if word == "AUTH":
             self.met_frame = mark.frame
             self.dropped, self.dropped_ns, self.revived = False, None, False
+            self.by_clock = False
         if word in ("HB", "HELO", "AUTH"):
             self.heard_ns, self.heard_frame = mark.at_ns, mark.frame
             if isinstance(interval, int) and 0 < interval < 1 << 20:

@@ -100,6 +100,7 @@ class Receiving:
             return
         if not self._takes_from(peer, mark, link_of(event)):
             stream.ignored += event.count
+            peer.goes_by(event.stamp)
             peer.rerouted |= peer.revived
             return
         if message.is_glsno:

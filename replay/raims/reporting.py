@@ -8,7 +8,6 @@ from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import Reporter, Subject
 from seqaudit.replay.contract.results import TABLE, Result
 from seqaudit.replay.contract.worth import SHOWN, Claim, Doubt, Span
-from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.clocks import off
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW
@@ -22,8 +21,6 @@ from seqaudit.replay.sequence.gaps import Mark
 SECOND_NS: Final = 1_000_000_000
 #: A message and the clock of the capture.
 CLOCKS: Final = Claim(Certainty.LIKELY, Rests(timed=True))
-#: What a daemon has subscribed to for itself when it says its first word (captures).
-OWN_CHANGES: Final = 1
 #: So many messages or heartbeats say how far a clock is off.
 LEAST_PAIRS: Final = 3
 
@@ -113,6 +110,7 @@ class RaimsReporter(Reporter[Subject]):
             (n.publisher, n.subject, n.seqno) for n in engine.notices if n.receiver in own
         }
         self._stood: dict[tuple[str | None, str], bool] = {}
+        self._lacks_own: dict[str | None, bool] = {}
         self.clock_off = self._capture_clock_off()
         self.steps = engine.state.clocks.steps(engine.observer.bridge)
         for step in self.steps:
@@ -164,7 +162,7 @@ class RaimsReporter(Reporter[Subject]):
         """
         if loss.told is not None:
             return Certainty.PROVEN, ""
-        if not self.observer.knows_subscriptions(loss.mark):
+        if not self.knows_subscriptions(self.observer, loss.mark):
             return Certainty.UNDECIDABLE, UNSEEN
         if loss.missing is None:
             return Certainty.UNDECIDABLE, NOT_CAPTURED
@@ -196,9 +194,10 @@ class RaimsReporter(Reporter[Subject]):
             return stream.unread[1]
         if any(one.verdict.row == "raims-9.0" and not one.known for one in stream.repeats):
             return TOO_OLD
-        if stream.at_a_change or self.engine.links.held_up(stream, observer.changed_ns):
+        made_ns = observer.changes.made_ns(stream.subjects)
+        if stream.at_a_change or self.engine.links.held_up(stream, made_ns):
             return HELD_UP
-        if stream.last is not None and not observer.knows_subscriptions(stream.last):
+        if stream.last is not None and not self.knows_subscriptions(observer, stream.last):
             return UNSEEN
         if (stream.unwanted or stream.before_words) and self.may_want_more(observer):
             return EARLIER
@@ -230,11 +229,16 @@ class RaimsReporter(Reporter[Subject]):
 
     def may_want_more(self, observer: Observer) -> bool:
         """May it have subscribed to something before the capture, that nobody states?"""
-        earlier = observer.earlier_changes
-        if earlier == 0 or observer.from_start or self.parameters.is_given("subscribed"):
-            return False
-        began = not observer.start_told or own_words.began_before(self.engine.state, observer)
-        return began or earlier is None or earlier > OWN_CHANGES
+        stated = observer.from_start or self.parameters.is_given("subscribed")
+        return not stated and observer.changes.earlier != 0
+
+    def knows_subscriptions(self, observer: Observer, mark: Mark) -> bool:
+        """Is no change of them unseen by then?"""
+        changes, bridge = observer.changes, observer.bridge
+        if bridge not in self._lacks_own:
+            since = changes.known_until.frame
+            self._lacks_own[bridge] = self.engine.links.lacks_own(since)
+        return changes.knows(mark, whole=not self._lacks_own[bridge])
 
     def table(self, name: str, detail: Mapping[str, object]) -> Result:
         return self.row(TABLE, {"table": name, **detail})

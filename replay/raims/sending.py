@@ -5,6 +5,7 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.raims.changes import STARTING_NS
 from seqaudit.replay.raims.clocks import SKEW_NS, ahead_of, spread
 from seqaudit.replay.raims.link_table import link_of
 from seqaudit.replay.raims.message import MessageRun
@@ -23,8 +24,6 @@ TELLING_NS: Final = 15_000_000
 OF_PEERS: Final = frozenset({"ADD", "DEL", "BLM", "ADJ"})
 #: A daemon that is heard so soon after its start has done nothing before.
 FRESH_NS: Final = 60_000_000_000
-#: Within this time of its start a daemon says its first word.
-STARTING_NS: Final = 1_000_000_000
 
 
 class Sending:
@@ -48,8 +47,8 @@ class Sending:
         else:
             self._state.members.together = True
         detail = event.details() if event.detail else {}
-        if observer.earlier_changes is None and event.source == observer.bridge:
-            self._count_earlier(observer, event, detail)
+        if event.source == observer.bridge:
+            observer.changes.hears(event, detail)
         if event.destination is not None and event.kind is Kind.NOTICE:
             link = link_of(event)
             observer.notices.told(event.destination, link, event.first_mark())
@@ -67,20 +66,15 @@ class Sending:
                 peer.inbox.clear()  # its numbers were not followed
         if event.wire_kind in OF_PEERS and event.source == observer.bridge:
             observer.tells_of_peers(event, detail)
-        if event.kind is Kind.SUBSCRIBE and event.source == observer.bridge:
-            observer.counts_change(event)
-        elif event.wire_kind in ("HELO", "HB", "AUTH") and event.source == observer.bridge:
-            observer.tells_changes(event, detail.get("sub_seqno"))
         if event.kind is Kind.SUBSCRIBE:
-            subscriptions = observer.window.subscriptions
             recent = [
-                (stream, subscriptions.routed(stream.subject))
+                (stream, self._routed(stream))
                 for stream in observer.streams.values()
                 if stream.last is not None and event.at_ns - stream.last.at_ns < TELLING_NS
             ]
             self._subscription(event, detail)
             for stream, routed in recent:
-                stream.at_a_change |= subscriptions.routed(stream.subject) != routed
+                stream.at_a_change |= self._routed(stream) != routed
             self._state.convergence.subscribed(event, detail)
             return
         if event.kind is Kind.DATA:
@@ -95,6 +89,10 @@ class Sending:
         if event.wire_kind == "LOSS":
             self._state.note(event, detail)
 
+    def _routed(self, stream: RaimsStream) -> list[bool]:
+        subscriptions = self._state.observer.window.subscriptions
+        return [subscriptions.routed(subject) for subject in stream.subjects]
+
     def _publish(self, event: Event, observer: Observer) -> None:
         message = MessageRun.of(event)
         if message is None or self._copy_of_own(message):
@@ -108,15 +106,6 @@ class Sending:
         self._state.published(message, stream)
         self._state.passed(event, stream, observer.bridge)
         self._state.steady.fed(event, stream, observer.window, None)
-
-    @staticmethod
-    def _count_earlier(observer: Observer, event: Event, detail: Mapping[str, object]) -> None:
-        """Subscriptions are numbered, and other messages tell the last number (raims.md 6)."""
-        told = detail.get("sub_seqno")
-        if event.kind is Kind.SUBSCRIBE and event.seqno is not None:
-            observer.earlier_changes = max(event.seqno - 1, 0)
-        elif isinstance(told, int):
-            observer.earlier_changes = told
 
     def _copy_of_own(self, message: MessageRun) -> bool:
         """RDATA of one's own, or the same message on another link."""

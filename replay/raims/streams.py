@@ -1,6 +1,7 @@
 """One publisher's stream of one subject (or GLSNO path) at the observer, for the report."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -135,6 +136,11 @@ class RaimsStream:
         self.again: list[tuple[int, Mark]] = []  # frames that begin a second time
         self.network_duplicates = 0
         self.gaps: list[NumberGap] = []  # of GLSNO numbers
+
+    @property
+    def subjects(self) -> Iterable[str]:
+        """All of its messages: its own; of a path those that came."""
+        return self.came if self.glsno else (self.subject,)
 
     def skipped(self, message: MessageRun, missing: Missing, mark: Mark) -> None:
         """Numbers of a GLSNO stream are missing before a message."""

@@ -109,7 +109,7 @@ class Subscriptions:
         """Does routing hand it to the daemon's own clients: a match, or a pattern's literal prefix
         and suffix (raims.md 15.5)?"""
         return subject in self._exact or any(
-            _framed(s.pattern, subject) for s in self._patterns.values()
+            framed(s.pattern, subject) for s in self._patterns.values()
         )
 
     def __iter__(self) -> Iterator[Subscription]:
@@ -128,7 +128,7 @@ def matches(pattern: str, subject: str) -> bool:
     return all(w in ("*", g) for w, g in zip(wanted, given, strict=True))
 
 
-def _framed(pattern: str, subject: str) -> bool:
+def framed(pattern: str, subject: str) -> bool:
     """Does the subject have the pattern's text before its first and behind its last wildcard?"""
     places = [at for at, character in enumerate(pattern) if character in "*>"]
     if not places:

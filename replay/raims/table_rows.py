@@ -164,7 +164,7 @@ def _unknown(report: RaimsReporter, observer: Observer, peer: Peer) -> dict[str,
     unknown: dict[str, str] = {}
     if report.may_want_more(observer):
         unknown = dict.fromkeys(_COUNTERS, EARLIER)
-    if observer.unseen:
+    if observer.changes.unseen:
         unknown |= dict.fromkeys(_COUNTERS, UNSEEN)
     if report.engine.links.apart:
         unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), NOT_JOINED)

@@ -5,6 +5,7 @@ turns are one capture, in whatever order they are given. What a receiver of a sp
 and delivered is what it did in the whole one, as far as the spoiled one goes, or null.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -101,7 +102,7 @@ def beside(whole: Mapping[str, Any], other: Mapping[str, Any]) -> Compared:
                 for told_row in (row, of)
             )
             told.figures += 1
-            if here != within:
+            if set(here) != set(within) or Counter(here) - Counter(within):  # copies come later
                 shown = f"{len(here)}, in the whole {len(within)}"
                 told.wrong.append(("delivered", row["id"], shown))
     _of_daemons(whole, other, same_of, told)

@@ -234,6 +234,10 @@ def test_figures_of_a_spoiled_capture_are_no_others_than_those_of_the_whole() ->
     assert wrong(said("3-8", 3, [[3, 3], [7, 8]])) == ["lost", "delivered", *figures.COUNTERS]
     assert wrong(said("1-9", 1, None)) == ["lost", "msg_loss"]
     assert wrong(said("1-9", 2, [])) == ["delivered"]
+    copied = said("1-9", 2, [[1, 4], [7, 8], [2, 2], [9, 9], [3, 3]])
+    early, more = [[1, 4], [7, 8], [2, 2]], [[1, 4], [7, 8], [2, 2], [2, 2]]
+    told = [figures.beside(copied, said("1-8", 2, had)).wrong for had in (early, more)]
+    assert [bool(wrong) for wrong in told] == [False, True]
     assert figures.beside(said("1-9", 2, None), said("1-9", 2, None)).figures == 6
 
 

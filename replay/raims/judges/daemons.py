@@ -35,18 +35,20 @@ def findings(report: RaimsReporter) -> Iterator[Finding]:
         report.observer = observer
         for peer in observer.peers.values():
             yield from _of_peer(report, observer, peer)
-        if observer.unseen:
+        if unseen := observer.changes.unseen:
             yield report.say(
                 nobody, "RA029",
                 "{count:change} of {receiver_member}'s subscriptions {count|is|are} not in "
                 "this capture ({steps}).",
                 {
-                    "count": observer.unseen_changes,
-                    "steps": ", ".join(f"{a} \u2192 {b}" for _, a, b in observer.unseen[:4]),
+                    "count": observer.changes.unseen_count,
+                    "steps": ", ".join(map(str, unseen[:4])),
                 },
-                observer.unseen[0][0],
-                evidence=[(mark, f"change {to} after {last}")
-                          for mark, last, to in observer.unseen[:MAX_EVIDENCE]],
+                unseen[0].mark,
+                evidence=[(step.mark, f"change {step.now} after {step.last}"
+                           if step.now > step.before else
+                           f"it has made {step.now}, of which {step.last} are known")
+                          for step in unseen[:MAX_EVIDENCE]],
             )  # fmt: skip
     yield from _steps(report)
     yield from _clocks(report)
@@ -76,7 +78,7 @@ def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[
              for _, mark, word, before, to in peer.inbox_steps[:MAX_EVIDENCE]],
         )  # fmt: skip
     if peer.null_route.count and unsaid:
-        earlier = observer.earlier_changes
+        earlier = observer.changes.earlier
         yield report.say(
             about, "RA029",
             "{count:message} of {sender_member} {count|matches|match} no subscription "
@@ -84,7 +86,7 @@ def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[
             {"count": peer.null_route.count, "changes": earlier}, peer.unrouted, UNDECIDABLE,
             _first(peer.unrouted, "the first of them"),
         )  # fmt: skip
-    if peer.not_subscribed.count and not (unsaid or observer.unseen):
+    if peer.not_subscribed.count and not (unsaid or observer.changes.unseen):
         yield report.say(
             about, "RA009", "{count:message} of {sender_member} matched no subscription.",
             {"count": peer.not_subscribed.count}, peer.unmatched,

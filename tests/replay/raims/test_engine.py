@@ -508,13 +508,19 @@ def test_a_message_whose_piece_was_given_up_never_becomes_complete(
     assert (found["certainty"], found["severity"]) == (sure, severity)
 
 
-def test_a_peer_without_heartbeats_is_dropped_and_nothing_of_it_counts() -> None:
+@pytest.mark.parametrize("known", ["its clock", "AUTH", "DEL", None])
+def test_a_peer_without_heartbeats_is_dropped_and_nothing_of_it_counts(known: str | None) -> None:
+    """That so much time went by the capture's clock alone does not say, which may have been set."""
     world = World()
-    world.notice("HB", interval=4)
-    world.data(F0)
-    world.data(F0 + 5, 10.1)
+    world.notice("HB", interval=4, stamp=T0)
+    world.data(F0, stamp=T0)
+    if known == "DEL":
+        world.notice("DEL", 10.05, source=ME, seqno=1, sync_bridge=PEER)
+    world.data(F0 + 5, 10.1, stamp=T0 + 10 * SECOND + 1 if known == "its clock" else None)
+    if known == "AUTH":
+        world.notice("AUTH", 10.2, destination=ME)
     (row,) = world.table("loss")
-    assert row["msg_loss"] == 0
+    assert row["msg_loss"] == (None if known is None else 0)
 
 
 def test_without_an_observer_nothing_is_counted_for_anybody() -> None:

@@ -1,0 +1,160 @@
+"""How far it is known what the observed daemon subscribes to (raims.md 6)."""
+
+from typing import Any
+
+import pytest
+
+from seqaudit.decoders.contract.events import Kind
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.results import STREAM
+from seqaudit.replay.raims.changes import Changes
+from tests.replay.raims.builders import (
+    F0,
+    HERE,
+    LINK,
+    ME,
+    PEER,
+    SECOND,
+    T0,
+    World,
+    nak_on_link,
+    only,
+    packet,
+    sureness_of,
+)
+
+OWN = "pgm:0a0b.1"
+
+
+def join(world: World, at: float, number: int, word: str = "JOIN", subject: str = "_1.A") -> None:
+    world.notice(
+        word, at, source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=number, subject=subject
+    )
+
+
+def sends(world: World, word: str, sqn: int, at: float) -> None:
+    """A packet of the observer's own TSI."""
+    world.engine.feed(packet(word, sqn, at, world.number, stream=f"{OWN}|", source=HERE))
+
+
+def delivered(world: World) -> Any:
+    (stream,) = [row.detail for row in world.rows() if row.kind == STREAM]
+    return stream["delivered"]
+
+
+@pytest.mark.parametrize(
+    ("lacking", "stated_s", "known"),
+    [
+        (None, None, True),
+        ("ODATA", None, False),
+        ("SPM", None, False),
+        ("bytes", None, False),
+        ("bytes of another", None, True),
+        ("ODATA", 2.0, True),
+    ],
+)
+def test_where_words_of_the_daemon_are_missing_its_subscriptions_are_known_up_to_the_last_before(
+    lacking: str | None, stated_s: float | None, known: bool
+) -> None:
+    """A change may have been in them, until it states the number of its last one again."""
+    world = World()
+    sends(world, "ODATA", 7, 0.0)
+    world.data(F0, 0.5)
+    if lacking in ("ODATA", "SPM"):
+        sends(world, lacking, 9 if lacking == "ODATA" else 8, 1.0)
+    elif lacking:
+        ends = f"{HERE}:1>10.77.0.1:2" if lacking == "bytes" else f"10.77.0.1:2>{HERE}:1"
+        world.notice("HOLE", 1.0, source=None, stream=f"tcp:{ends}|")
+    world.data(F0 + 2, 1.5)
+    if stated_s is not None:
+        world.notice("PING", stated_s, source=ME, destination=PEER, sub_seqno=1)
+    rows = world.rows()
+    assert sureness_of(rows)["RA001"] == ["proven" if known else "cannot be told"]
+    (stream,) = [row.detail for row in rows if row.kind == STREAM]
+    assert (stream["unknown"].get("delivered") is None) == known
+
+
+@pytest.mark.parametrize(("word", "own"), [("PING", True), ("HB", True), ("ADJ_REQ", False)])
+def test_words_about_other_daemons_state_the_others_number(word: str, own: bool) -> None:
+    world = World()
+    world.notice(word, 1.0, source=ME, destination=PEER, sub_seqno=3)
+    world.data(F0, 2.0)
+    rows = world.rows()
+    assert ("RA029" in sureness_of(rows)) == own
+    if own:
+        found = only(rows, "RA029")
+        assert (found["facts"]["count"], found["facts"]["steps"]) == (2, "1 → 3")
+
+
+@pytest.mark.parametrize(
+    ("word", "uptime_s", "stated", "earlier"),
+    [("HELO", 0.001, 1, 0), ("HB", 9, 1, 1), ("HB", 9, 0, 0), ("HELO", 0.001, 2, 2)],
+)
+def test_one_change_before_the_first_word_is_the_daemons_own_if_it_has_only_just_started(
+    word: str, uptime_s: float, stated: int, earlier: int
+) -> None:
+    changes = Changes()
+    detail = {"sub_seqno": stated, "uptime": round(uptime_s * SECOND)}
+    heard = Event(frame=1, at_ns=T0, kind=Kind.NOTICE, wire_kind=word, system="raims")
+    changes.hears(heard, detail)
+    assert changes.earlier == earlier
+
+
+def test_a_wait_ends_behind_the_frame_that_began_it() -> None:
+    """What is handed on when a packet is given up may meet changes that no frame before tells."""
+    world = World(join=3)
+    join(world, 0.1, 4, "PSUB")
+    world.engine.feed(packet("ODATA", 1, 0.2, 3, stream=f"{LINK}|"))
+    world.engine.feed(packet("ODATA", 3, 0.3, 4, stream=f"{LINK}|"))
+    world.data(F0 + 3, 0.3, stream=f"{LINK}|{PEER}|_1.A", fresh_id=3)
+    join(world, 9.0, 6, subject="_1.C")
+    assert delivered(world) is None
+
+
+@pytest.mark.parametrize(
+    ("rounds", "left_s", "known"),
+    [(0, 2.0, False), (10, 2.0, True), (0, 0.3, True), (0, 9.0, True)],
+)
+def test_what_waits_for_a_packet_that_the_daemon_may_have_had_meets_other_subscriptions(
+    rounds: int, left_s: float, known: bool
+) -> None:
+    world = World()
+    came = [(sqn, at) for sqn, at in ((1, 0.2), (3, 0.4))]
+    asked = [(None, 0.5 + turn / 5) for turn in range(rounds)]
+    for sqn, at in sorted([*came, *asked, (0, left_s)], key=lambda pair: pair[1]):
+        if sqn is None:
+            world.engine.feed(nak_on_link(2, at))
+        elif not sqn:
+            join(world, at, 2, "LEAV")
+        else:
+            world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+            world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    world.engine.feed(packet("SPM", 3, 10.0, stream=f"{LINK}|"))
+    (stream,) = [row.detail for row in world.rows() if row.kind == STREAM]
+    held_up = "came just before a change" in str(stream["unknown"].get("delivered"))
+    assert held_up != known
+
+
+def test_numbers_by_path_are_of_the_subjects_that_came() -> None:
+    """A change concerns a path if it does one of its subjects."""
+    for subject in ("_nats.X", "_nats.Y"):
+        world = World()
+        join(world, 0.1, 2, subject="_nats.X")
+        world.engine.feed(packet("ODATA", 1, 0.2, stream=f"{LINK}|"))
+        world.feed(
+            0.2, kind=Kind.DATA, wire_kind="GLSNO", source=PEER, destination="_nats.X", size=100,
+            seqno=1, stop_seqno=2, stream=f"{LINK}|{PEER}|#0", fresh_id=1,
+        )  # fmt: skip
+        join(world, 0.205, 3, "LEAV", subject=subject)
+        assert (delivered(world) is None) == (subject == "_nats.X")
+
+
+def test_the_steps_of_numbers_are_told_as_they_are_written() -> None:
+    world = World(join=3)
+    join(world, 0.1, 6, subject="_1.B")
+    world.notice("HB", 0.2, source=ME, sub_seqno=9)
+    found = only(world.rows(), "RA029")
+    assert (found["facts"]["count"], found["facts"]["steps"]) == (5, "3 → 6, 6 → 9")
+    assert [seen["shows"] for seen in found["evidence"]] == [
+        "change 6 after 3", "it has made 9, of which 6 are known",
+    ]  # fmt: skip
