@@ -79,7 +79,7 @@ _AT_RECEIVER: Final[Mapping[str, tuple[Where, str]]] = {
     ),
     Outcome.BEFORE: (
         Where.UNTOLD,
-        "it was sent before the capture began; the receiver may have had it then",
+        "it was sent before the capture, or its receiver's window, began; it may have come then",
     ),
 }
 

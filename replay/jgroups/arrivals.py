@@ -106,7 +106,6 @@ class JudgedStream:
         self.before: dict[Outcome, RangeSet] = {}
         self.by_others = RangeSet()
         self.by_rebuilt = RangeSet()
-        self.rebuilt_lost = False  # of these some had come, and count as lost all the same
         self.silent = RangeSet()
         self._had_below = 0  # by its ACKs
         self.left_out = RangeSet()
@@ -360,7 +359,6 @@ class JudgedStream:
         """What came when no window was there for it, and was asked for later, was not lost."""
         for part in outside:
             self.by_rebuilt.add(*part)
-            self.rebuilt_lost |= bool(self.lost.within(*part))
 
     def lacks_messages(self) -> bool:
         """Does the capture lack some that the member had, by its own words?"""

@@ -63,8 +63,8 @@ _NO_LONGER_ASKED_FOR: Final = (
 )
 _SENT_BEFORE: Final = (
     "{count:message} of {sender_member} {count|was|were} asked for and did not come while the "
-    "capture went on; {count|it was|they were} sent before it began: whether {count|it|they} had "
-    "come then cannot be told."
+    "capture went on; {count|it was|they were} sent before it, or its receiver's window, began: "
+    "whether {count|it|they} had come then cannot be told."
 )
 
 
@@ -128,8 +128,8 @@ class WindowReporter(Reporter[S]):
         yield from self._of_gaps(
             stream, rule, every, earlier, UNDECIDABLE,
             "{count:message} of {sender_member} {count|was|were} asked for and came; "
-            "{count|it was|they were} sent before the capture began: whether "
-            "{count|it was|they were} lost cannot be told.",
+            "{count|it was|they were} sent before the capture, or its receiver's window, began: "
+            "whether {count|it was|they were} lost cannot be told.",
             severity=Severity.INFO,
         )  # fmt: skip
 

@@ -66,7 +66,7 @@ class JGroupsStreamRow(StreamFigures):
     not_captured: Annotated[int, "came, as their receiver shows, and are not in the capture"]
     not_asked_for: Annotated[int, "missing, and nobody asked for them"]
     no_longer_asked_for: Annotated[int, "asked for and no more: they came or were given up"]
-    sent_before: Annotated[int, "missing, and sent before the capture began"]
+    sent_before: Annotated[int, "missing, and sent before the capture or window began"]
     repairs_not_captured: Annotated[int, "recovered, by copies that are not in the capture"]
     dropped_inside: NotRequired[Annotated[int | None, "arrived, and lost inside the receiver"]]
     outside_window: NotRequired[Annotated[int, "arrived above the highest that the window takes"]]

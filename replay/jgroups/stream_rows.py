@@ -96,13 +96,12 @@ def counted(stream: NumberedStream, role: End, cluster: str) -> JGroupsStreamRow
     }
 
 
-def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, lacking: bool) -> None:
+def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, unasked: bool) -> None:
     """What a replayed window adds.
 
     Args:
         over: the capture ended with the conversation: what was missing then may still have come.
-        lacking: the capture is shown to lack messages of this member or for it, so what came as a
-            repair for which it was not seen to ask may have come before.
+        unasked: what came as a repair for which it was not seen to ask may have come before.
     """
     ended, open_ = window.by_outcome(over=over), window.open_at_end
     yet = [] if over else [*open_[Outcome.CUT_OFF]]
@@ -142,7 +141,7 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, lacking
         row["delivered"] = None
         row["unknown"]["delivered"] = _MAY_HAVE_COME
     doubted = window.of_unknown_fate(ended)
-    if not (doubted or lacking or window.rebuilt_lost):
+    if not (doubted or unasked):
         return
     lost = RangeSet([*window.lost, *yet])
     for part in (*window.by_others, *window.by_rebuilt):

@@ -49,8 +49,10 @@ def _said(report: Mapping[str, Any]) -> set[tuple[str, str, str, str, str]]:
     }
 
 
-#: Systems whose figures of spoiled captures are compared: those with ranges and bounds.
+#: Systems whose figures of spoiled captures are compared, those with ranges and bounds.
 COMPARED: Final = ("pgm", "raims")
+#: And those that say which numbers were lost.
+JGROUPS: Final = ("nakack2", "nakack4", "unicast3", "unicast4")
 #: Counters of ``show loss``.
 COUNTERS: Final = ("null_rte", "repeat", "not_sub", "msg_loss", "ibx_loss")
 
@@ -78,12 +80,16 @@ class Compared:
 def beside(whole: Mapping[str, Any], other: Mapping[str, Any]) -> Compared:
     """Figures of receivers of one capture beside those of the whole one: never more, and the same
     where both have the same numbers."""
-    known = {row["id"]: row for row in whole.get("streams", ()) if row["system"] in COMPARED}
+    known = {row["id"]: row for row in whole.get("streams", ())}
     told = Compared()
     same_of: dict[str, bool] = {}  # by publisher: have all its streams the same numbers?
     for row in other.get("streams", ()):
         of = known.get(row["id"])
         if of is None or row.get("role") != "receiver" or of.get("role") != "receiver":
+            continue
+        if row["system"] in JGROUPS:
+            _of_jgroups(row, of, told)
+        if row["system"] not in COMPARED:
             continue
         ends = "first_seqno", "last_seqno"
         same = all(row[end] == of[end] for end in ends) and not row.get("open")
@@ -107,6 +113,29 @@ def beside(whole: Mapping[str, Any], other: Mapping[str, Any]) -> Compared:
                 told.wrong.append(("delivered", row["id"], shown))
     _of_daemons(whole, other, same_of, told)
     return told
+
+
+def _of_jgroups(row: Mapping[str, Any], of: Mapping[str, Any], told: Compared) -> None:
+    """What a member lost was lost in the whole capture as well, what it never got it never did, and
+    of what it delivered nothing is left out in between."""
+    for name in ("lost_seqnos", "unrecovered_seqnos"):
+        if row[name] is not None and (of["lost"] is not None or name == "unrecovered_seqnos"):
+            told.figures += 1
+            more = set(_numbers(row[name])).difference(_numbers(of[name] or []))
+            if more:
+                told.wrong.append((name, row["id"], f"not in the whole: {sorted(more)}"))
+    if row["lost"] is not None:
+        told.figures += 1
+        listed = len(_numbers(row["lost_seqnos"]))
+        if row["lost"] != listed:
+            told.wrong.append(("lost", row["id"], f"{row['lost']}, and lists {listed}"))
+    if row["delivered"] is not None and of["delivered"] is not None:
+        told.figures += 1
+        here, whole = _numbers(row["delivered"]), _numbers(of["delivered"])
+        within = [n for n in whole if here and here[0] <= n <= here[-1]]
+        if here != within:
+            shown = f"{len(here)}, in the whole {len(within)}"
+            told.wrong.append(("delivered", row["id"], shown))
 
 
 def _of_daemons(

@@ -241,6 +241,22 @@ def test_figures_of_a_spoiled_capture_are_no_others_than_those_of_the_whole() ->
     assert figures.beside(said("1-9", 2, None), said("1-9", 2, None)).figures == 6
 
 
+def test_what_jgroups_members_lost_and_delivered_is_what_they_did_in_the_whole() -> None:
+    def said(lost: list[list[int]], delivered: list[list[int]] | None) -> dict[str, Any]:
+        row = {"id": "s", "system": "nakack4", "role": "receiver", "lost": len(lost)}
+        seqnos = {"lost_seqnos": lost, "unrecovered_seqnos": [], "delivered": delivered}
+        return {"streams": [row | seqnos]}
+
+    def wrong(lost: list[list[int]], delivered: list[list[int]] | None) -> list[str]:
+        told = figures.beside(said([[3, 3], [5, 5]], [[1, 9]]), said(lost, delivered))
+        return [name for name, _, _ in told.wrong]
+
+    assert wrong([[5, 5]], [[4, 7]]) == wrong([], []) == wrong([], None) == []
+    assert wrong([[4, 4]], [[4, 5], [7, 7]]) == ["lost_seqnos", "delivered"]
+    assert wrong([[3, 5]], [[8, 10]]) == ["lost_seqnos", "lost", "delivered"]
+    assert figures.beside(said([], []), said([], [])).figures == 4
+
+
 def test_a_small_capture_is_tried_at_every_frame(fixtures: Path) -> None:
     of, file = recording(fixtures, "rv-dataloss-1"), "A-client.pcap"
     frames = len(of.captures[file].records)

@@ -266,14 +266,21 @@ class Heard:
 def heard(point: str | None, *story: Step, **given: int | str) -> Heard:
     """Play a story at a point of capture and listen."""
     pauses = sum(step for step in story if isinstance(step, int))
-    return played(point, dated(story), pauses, **given)
+    return played(point, dated(story), pauses, -1000, **given)
 
 
-def played(point: str | None, events: list[Event], pauses: int = 0, **given: int | str) -> Heard:
-    """The same of events that have frames and times, in the order of their rows."""
+def played(
+    point: str | None,
+    events: list[Event],
+    pauses: int = 0,
+    began_ms: int = -1000,
+    **given: int | str,
+) -> Heard:
+    """The same of events that have frames and times, in the order of their rows, of a capture that
+    began then."""
     engine = engine_at(point, **given)
     for name in ADDRESS:
-        engine.feed(member(name))
+        engine.feed(replace(member(name), at_ns=began_ms * MS))
     for event in events:
         engine.feed(event)
     engine.close()

@@ -35,12 +35,12 @@ from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, MemberEnds
 from seqaudit.replay.jgroups.evidence import SECOND_NS
+from seqaudit.replay.jgroups.mcast.epoch import Epoch
 from seqaudit.replay.jgroups.mcast.models import Models
 from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.mcast.receiver import CROSSING_NS, ReceiverModel
 from seqaudit.replay.jgroups.mcast.streams import (
     LATEST,
-    JoinQueue,
     McastStream,
     names_nobody,
     numbered_by,
@@ -80,7 +80,7 @@ class McastEngine:
         self.members = Members(vantage)
         self.view: View | None = None  # installed at this member; between members: last one seen
         self.seen = SeenViews()
-        self.joined = False  # this member is known to have windows
+        self.epoch = Epoch()
         self.excluded: tuple[Mark, str] | None = None
         self._excluding: Event | None = None  # the view that did: does this member live?
         self._aside: list[Event] = []  # what its windows got since then
@@ -88,12 +88,8 @@ class McastEngine:
         self.last: Mark | None = None  # of all events
         self._models = Models(self.parameters, vantage)
         self.reports_interval: dict[str, tuple[int, int]] = {}
-        self._bases: dict[str, int] = {}  # where a window begins that has not been opened yet
-        self._based_at: Mark | None = None  # when the last view told so
-        self._waiting = JoinQueue()
         self._at = self._installed_at = Mark(-1, 0)  # of this event, and with which a view came in
         self._cast = False  # that view, by this member
-        self.lacking = False  # messages that this member had or sent, or all its words, when closed
         self._asked_others = False  # for what they had not sent: any member may send it again
 
     # -- events --------------------------------------------------------------------------------
@@ -156,10 +152,6 @@ class McastEngine:
                 stream.passing.finish()
             if stream.sender_model is not None:
                 stream.sender_model.finish()
-        models = [model for s in self.streams.values() for model in (s.receiver, s.passing)]
-        self.lacking = self._models.life.last is None or any(
-            model.lacks_messages() for model in models if model is not None
-        )
         if self.ends is not None:
             self.ends.local = self.members.local
             for stream in self.streams.values():
@@ -203,17 +195,27 @@ class McastEngine:
 
     def _open(self, stream: McastStream, low: int, *, known: bool, based: bool) -> ReceiverModel:
         stream.receiver = self._models.receiver(
-            stream.system, low, known=known, based=self._based_at if based else None
+            stream.system,
+            low,
+            known=known,
+            based=self.epoch.based_at if based else None,
+            exact=self.epoch.tells_all(stream.sender),
         )
         stream.receiver.beginning.begins(stream.told)
         self._came_meanwhile(stream, stream.receiver)
         return stream.receiver
+
+    def _before_join(self, stream: McastStream, seqno: int) -> None:
+        """What is heard of a stream before the join tells what was sent before it."""
+        if not (self.epoch.joined or stream.sender in self.epoch.bases or stream.arrivals):
+            stream.told = max(stream.told, seqno)
 
     def _numbered(self, event: Event) -> None:
         assert event.source is not None and event.seqno is not None
         stream = self._stream(event.source, event)
         if event.kind is Kind.VIEW and self._from_local(event):
             self._install_from(event)  # the sender installs it before it is on the wire (S8)
+        self._before_join(stream, event.seqno - 1)
         fresh = stream.count(event)
         self._passed(stream, event)
         if self.vantage.kind == MEMBER and not self.members.is_local(event.source):
@@ -254,7 +256,7 @@ class McastEngine:
             self._told_highest(stream, event)
         else:
             assert event.seqno is not None
-            self.joined = True
+            self.epoch.joined = True
             if event.kind is Kind.ACK:
                 self._window(stream, event.seqno, mark).level(event.seqno, mark)
             else:
@@ -298,21 +300,21 @@ class McastEngine:
         if self._asked_others:  # IP ids are of whichever member sent it
             event = replace(event, fresh_id=None, last_fresh_id=None)
         assert event.seqno is not None
-        if self.excluded is not None or not self.joined:
-            self._waiting.add(event)  # what a process that begins here may take with its join
+        if self.excluded is not None or not self.epoch.joined:
+            self.epoch.waiting.add(event)  # what a process that begins here may take with its join
         if self.excluded is not None or (stream.receiver and stream.receiver.ended):
             self._outside(stream, event)
             return
         if stream.receiver is None:
             if (
-                self.joined
-                and stream.sender not in self._bases
+                self.epoch.joined
+                and stream.sender not in self.epoch.bases
                 and self.view is not None
                 and stream.sender not in self.view.members
             ):
                 self._outside(stream, event)  # R2
                 return
-            base = self._bases.get(stream.sender)
+            base = self.epoch.bases.get(stream.sender)
             low = event.seqno - 1 if base is None else base
             known = base is not None or event.seqno == 1
             self._open(stream, low, known=known, based=base is not None)
@@ -382,7 +384,7 @@ class McastEngine:
         self._end_windows(event)
         self.members.begun_anew(member)
         self.excluded = self.leaving = self.view = None
-        self.joined, self._bases = False, {}
+        self.epoch = Epoch()
 
     def _puts_out(self, view: View | None, event: Event) -> bool:
         """Is this member no longer in a view? One that tells only what it changes says who left,
@@ -435,7 +437,7 @@ class McastEngine:
         self.view, self._installed_at, self._cast = view, self._at, self._from_local(event)
         self.seen.installed(view)
         detail, mark = event.details(), event.first_mark()
-        self._based_at = mark
+        self.epoch.based_at = mark
         digest = detail.get("digest") or {}
         for stream in self.streams.values():
             if stream.sender_model is not None:
@@ -454,12 +456,9 @@ class McastEngine:
                 receiver.begin_again(low or 0)
             if back:
                 self._came_meanwhile(stream, receiver)
-        before = set(current.members) if current is not None else None
-        for member in view.members:
-            if member in digest:
-                self._bases.setdefault(member, int(digest[member][0]))
-            elif before is not None and member not in before:
-                self._bases.setdefault(member, 0)
+        self.epoch.based(event)
+        for member in () if current is None else set(view.members) - {*current.members, *digest}:
+            self.epoch.bases.setdefault(member, 0)
 
     def _forget_outsiders(self, view: View, event: Event) -> None:
         """The first view that this member installs without having joined: it founded its cluster,
@@ -469,14 +468,14 @@ class McastEngine:
         if view.number == 1 and view.creator == local:
             groups = [[local]]
         own = next((members for members in groups if local in members), None)
-        if own is None or self.joined:
+        if own is None or self.epoch.joined:
             return
-        self.joined = True
+        self.epoch.joined = True
         for stream in self.streams.values():
             if stream.receiver is not None and stream.sender not in own:
                 self._forget(stream)
-                stream.outsiders.extend(self._waiting.of(stream.sender))
-        self._waiting.take()
+                stream.outsiders.extend(self.epoch.waiting.of(stream.sender))
+        self.epoch.waiting.take()
 
     def _forget(self, stream: McastStream) -> None:
         """It had no window yet."""
@@ -490,24 +489,21 @@ class McastEngine:
         if view is None or event.wire_kind != "JOIN_RSP":
             return
         if self._from_local(event) and event.destination is not None:
-            self._bases.setdefault(event.destination, 0)  # its coordinator is a member (R16)
-            self._based_at = event.first_mark()
+            self.epoch.bases.setdefault(event.destination, 0)  # its coordinator is a member (R16)
+            self.epoch.based_at = event.first_mark()
         local = self.members.local
         if self.vantage.kind != MEMBER or local is None or event.destination != local:
             return
-        if self.joined or local not in view.members:
+        if self.epoch.joined or local not in view.members:
             return  # only the first one counts (2.6)
-        digest = event.details().get("digest")
-        self.joined, self.view, self._bases = True, None, {}
-        if digest is not None:  # else it was not read, and its own messages show where they begin
-            self._bases = dict.fromkeys(view.members, 0)
-            self._bases |= {member: int(levels[0]) for member, levels in digest.items()}
+        self.view = None
+        self.epoch.begins(event, view)
         for stream in self.streams.values():
             if stream.receiver is not None and stream.receiver.ended is None:
                 self._forget(stream)
         self._install(view, event)
-        full = self._waiting.messages > self.parameters.value("become_server_queue_size")
-        for queued in self._waiting.take():
+        full = self.epoch.waiting.messages > self.parameters.value("become_server_queue_size")
+        for queued in self.epoch.waiting.take():
             assert queued.seqno is not None and queued.source is not None
             stream = self._stream(queued.source, queued)
             stream.outside_membership -= queued.count
@@ -558,8 +554,8 @@ class McastEngine:
         """The window that this member's own message shows; a new one has delivered ``low``, if no
         view or digest says what. One that speaks of a sender which had left its view has let it in
         again, by a view that this capture lacks."""
-        known, window = stream.sender in self._bases, stream.receiver
-        begins = self._bases.get(stream.sender, low)
+        known, window = stream.sender in self.epoch.bases, stream.receiver
+        begins = self.epoch.bases.get(stream.sender, low)
         if window is None:
             return self._open(stream, begins, known=known, based=known)
         if window.ended is not None and window.ended[1] == ANEW:
@@ -573,8 +569,7 @@ class McastEngine:
         assert event.source is not None and event.seqno is not None
         stream = self._stream(event.source, event)
         stream.saw(event)
-        if not (self.joined or stream.arrivals):
-            stream.told = max(stream.told, event.seqno)
+        self._before_join(stream, event.seqno)
         self._passed(stream, event)
         mark = event.first_mark()
         if stream.sender_model is not None:
@@ -586,8 +581,8 @@ class McastEngine:
 
     def _told_highest(self, stream: McastStream, event: Event) -> None:
         assert event.source is not None and event.seqno is not None
-        if stream.receiver is None and event.source in self._bases:
-            self._open(stream, self._bases[event.source], known=True, based=True)
+        if stream.receiver is None and event.source in self.epoch.bases:
+            self._open(stream, self.epoch.bases[event.source], known=True, based=True)
         if stream.receiver is not None:
             stream.receiver.highest(event.seqno, event.first_mark(), event.fresh_id)
 

@@ -3,7 +3,7 @@
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters
 from seqaudit.replay.contract.settings import MEMBER, Vantage
-from seqaudit.replay.jgroups.evidence import SECOND_NS, Beginning, Life
+from seqaudit.replay.jgroups.evidence import QUIET_NS, SECOND_NS, Beginning, Life
 from seqaudit.replay.jgroups.mcast.parameters import SOONEST_MS, AckSchedule
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
@@ -47,10 +47,22 @@ class Models:
         beginning = Beginning(self._began, self.elapsed, bound)
         return PassingModel(event.seqno, beginning, at_sender=self._at_member)
 
-    def receiver(self, system: str, low: int, *, known: bool, based: Mark | None) -> ReceiverModel:
-        """The window of the member at this point; see ``ReceiverModel``."""
+    def receiver(
+        self, system: str, low: int, *, known: bool, based: Mark | None, exact: bool
+    ) -> ReceiverModel:
+        """The window of the member at this point; see ``ReceiverModel``.
+
+        Args:
+            exact: what says where it begins says all that had been sent by then.
+        """
         given = self._parameters
         assert self._began is not None, "a window opens with an event"
+        beginning = Beginning(self._began, self.elapsed)
+        if based is not None:
+            apart_ns = self.elapsed.at_least(self._began, based, trusted_ns=QUIET_NS)
+            long = apart_ns >= SECOND_NS
+            beginning.bound = low if exact or long else None
+            beginning.begins(low)
         return ReceiverModel(
             low,
             known=known,
@@ -61,6 +73,7 @@ class Models:
             document=self._document,
             acks=AckSchedule.of(given) if system == "nakack4" else None,  # N3
             began=self._began,
+            beginning=beginning,
             elapsed=self.elapsed,
             life=self.life,
             based=based,

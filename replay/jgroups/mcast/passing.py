@@ -130,11 +130,6 @@ class PassingModel:
         """Whether a member has spoken of the stream since its window may have begun."""
         return member in self._spoke
 
-    def lacks_messages(self) -> bool:
-        """Does the capture lack some, as all that is sent passes its sender's interface?"""
-        missing = self.counts[Outcome.UNCAPTURED] + self.counts[Outcome.UNRECOVERED]
-        return self.at_sender and missing > 0
-
     def may_begin(self, member: str | None) -> None:
         """A member's window (null: every member's) may be a new one from here on: an earlier one
         may have had, or none was there for, what passed so far."""

@@ -72,6 +72,7 @@ class ReceiverModel(JudgedStream):
         document: the MCAST document's bounds (5.6).
         acks: when this member owes an ACK (NAKACK4); null: it sends none.
         began: when the conversation's capture did.
+        beginning: up to where it may have been sent before the capture, or before the window.
         elapsed: of the conversation.
         life: of this member.
         based: when a view or digest told where the window begins; null: none did.
@@ -89,17 +90,14 @@ class ReceiverModel(JudgedStream):
         document: bool,
         acks: AckSchedule | None,
         began: Mark,
+        beginning: Beginning,
         elapsed: Elapsed,
         life: Life,
         based: Mark | None,
     ) -> None:
         super().__init__(
-            low + 1,
-            known=known,
-            interval_ns=interval_ns,
-            beginning=Beginning(began, elapsed, None if based is None else low),
-            elapsed=elapsed,
-        )
+            low + 1, known=known, interval_ns=interval_ns, beginning=beginning, elapsed=elapsed
+        )  # fmt: skip
         self.window = Window(low, capacity, document=document)
         self.two_members = False  # nobody but this member can ask the sender
         self.before_start = 0  # messages below the first expected seqno

@@ -12,7 +12,8 @@ MCAST: Final[tuple[Rule, ...]] = (
         "Its own request names them, and then they come, or its ACK or a later request shows that "
         "they came though the repair is not in the capture (proven); or a repair that another "
         "member asked for fills the gap, or they had come while their sender was out of the view "
-        "(likely). Of what was sent before the capture began, it cannot be told.",
+        "(likely). Of what was sent before the capture or "
+        "the window began, it cannot be told.",
         "Look at when and how much was lost; recovery took the time shown.",
         "jgroups.md 5.4, 6"),
     error(

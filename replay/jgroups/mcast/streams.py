@@ -15,36 +15,6 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet
 LATEST: Final = 64
 
 
-#: Messages before a join: no digest is older than these.
-MOST_WAITING: Final = 1_000
-
-
-class JoinQueue:
-    """Not yet a server: messages wait for the join (R1). The latest of them."""
-
-    __slots__ = ("_rows", "messages")
-
-    def __init__(self) -> None:
-        self._rows: deque[Event] = deque()
-        self.messages = 0
-
-    def add(self, event: Event) -> None:
-        """It came before the join."""
-        self._rows.append(event)
-        self.messages += event.count
-        while self.messages - self._rows[0].count >= MOST_WAITING:
-            self.messages -= self._rows.popleft().count
-
-    def of(self, sender: str) -> list[Event]:
-        """What waits of one sender."""
-        return [event for event in self._rows if event.source == sender]
-
-    def take(self) -> deque[Event]:
-        """All that waits, which it does no more."""
-        rows, self._rows, self.messages = self._rows, deque(), 0
-        return rows
-
-
 class PeerTraffic:
     """What one member asked of a stream and acknowledged, as far as it passed the capture (V17)."""
 
@@ -72,7 +42,7 @@ class McastStream(NumberedStream):
     """One sender's messages in this capture.
 
     Attributes:
-        told: by a HIGHEST_SEQNO, before the join and any message: up to that was sent before it.
+        told: up to that was sent before the join, by HIGHEST_SEQNO or the first message before it.
         further_sends: first sends to one more member: over TCP each gets its own.
         receiver, sender_model: the window of the end that is replayed here.
         outsiders: the latest that came from outside the membership.

@@ -66,7 +66,7 @@ def _received(
             "this member died or left; it delivered at least up to its last ACK and at most "
             "up to the view without it"
         )
-    stream_rows.received(row, receiver, over=over, lacking=engine.lacking)
+    stream_rows.received(row, receiver, over=over, unasked=True)  # any member may have asked
     row["outside_window"] = receiver.outside_window.ranges.total()
     if receiver.waited or receiver.untold:
         row["delivered"] = None

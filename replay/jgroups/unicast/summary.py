@@ -29,8 +29,12 @@ def stream_row(
     pair: Pair, stream: Stream, cluster: str, parameters: EngineParameters, vantage: Vantage, *,
     over: bool, lacking: bool,
 ) -> UnicastStreamRow:  # fmt: skip
-    """The summary of one connection in one direction; for ``over`` and ``lacking`` see
-    ``stream_rows.received``."""
+    """The summary of one connection in one direction.
+
+    Args:
+        over: see ``stream_rows.received``.
+        lacking: the capture is shown to lack messages that members here had, or their words.
+    """
     role = role_of(pair)
     side = stream_rows.FROM_RECEIVER[role]
     row: UnicastStreamRow = {
@@ -79,7 +83,7 @@ def _received(
         stream_rows.nothing_received(row)
         return
     facts = machine.facts_of(stream)
-    stream_rows.received(row, received, over=over, lacking=lacking)
+    stream_rows.received(row, received, over=over, unasked=lacking)
     if machine.tells_nothing_of(stream):
         row["delivered"] = None
         row["unknown"]["delivered"] = "nothing in this capture shows that its receiver had a window"

@@ -449,14 +449,15 @@ def test_a_newer_datagram_that_this_member_did_not_ask_for_answers_another_membe
 
 
 @pytest.mark.rule("A5")
-def test_what_answers_another_member_may_have_come_before_if_the_capture_lacks_messages() -> None:
+def test_what_answers_another_member_may_have_come_before_and_not_be_in_the_capture() -> None:
     join = join_rsp("ABC", 2, digest={"A": (0, 0), "C": (4, 4)})
     answered = (join, msg(1, ip_id=5), msg(3, ip_id=6), 1000, msg(2, ip_id=9))
-    assert heard("B", *answered, ack(3)).told("lost") == {"lost": 1}
+    sure = heard("B", *answered, ack(3))
+    assert [found[:2] for found in sure.findings()] == [("MC001", "likely")]
     had = heard("B", *answered, msg(6, by=C), 20, ack(6, of=C), ack(3))
     own = heard("B", *answered, ack(3), msg(1, by=B), msg(3, by=B))
     silent = heard("B", *answered)
-    for told in (had, own, silent):
+    for told in (sure, had, own, silent):
         assert told.told("lost", "lost_seqnos") == {"lost": None, "lost_seqnos": []}
         assert told.stream()["unknown"]["lost"].startswith("0 or more: of 1 others")
 
@@ -464,8 +465,20 @@ def test_what_answers_another_member_may_have_come_before_if_the_capture_lacks_m
 def test_what_was_told_before_the_join_may_have_been_sent_when_nobody_listened_here() -> None:
     join, late = join_rsp("AB", 2, digest={"A": (7, 7)}), (msg(9), 1000, msg(8), ack(9))
     assert heard("B", join, *late).told("sent_before") == {"sent_before": 0}
-    told = heard("B", highest(8), join, *late)
-    assert told.told("sent_before", "lost") == {"sent_before": 1, "lost": None}
+    for before in (highest(8), msg(9)):
+        told = heard("B", before, join, *late)
+        assert told.told("sent_before", "lost") == {"sent_before": 1, "lost": None}
+
+
+def test_what_a_digest_lacks_of_others_may_have_been_sent_before_a_capture_that_begins_so() -> None:
+    join = join_rsp("ABC", 2, digest={"A": (7, 7), "C": (7, 7)})
+    for sender, lost in ((A, 1), (C, None)):
+        later = (msg(9, by=sender), 1000, xmit_req(8, of=sender), msg(8, by=sender))
+        told = played("B", dated((join, *later)), began_ms=0)
+        assert told.told("lost", "sent_before", sender=sender) == {
+            "lost": lost, "sent_before": 0 if lost else 1,
+        }  # fmt: skip
+        assert played("B", dated((join, *later))).told("lost", sender=sender) == {"lost": 1}
 
 
 @pytest.mark.rule("A6")
@@ -534,7 +547,7 @@ def test_an_original_that_comes_behind_its_repair_was_late(
         msg(2, ip_id=other), ack(4),
     )  # fmt: skip
     assert told.gaps() == [(outcome, [[2, 2]])]
-    assert told.told("lost") == {"lost": int(outcome == "recovered")}
+    assert told.told("lost") == {"lost": None if outcome == "recovered" else 0}
 
 
 def test_what_comes_to_a_member_that_nothing_shows_to_be_one_may_not_be_delivered() -> None:
