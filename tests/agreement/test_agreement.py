@@ -12,7 +12,6 @@ import pytest
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.shared.plan import CaptureInput
-from seqaudit.pipeline.shared.spark_address import SparkAddress
 from tests.agreement.run import Agreement, agree
 from tests.agreement.truth import find_scenarios
 from tests.agreement.unknown import UNKNOWN
@@ -73,10 +72,6 @@ def test_the_members_stack_files_leave_no_block_unknown() -> None:
         7200,
         {FULL_ONCE: 25, NO_CAPTURE: 2, FOUNDER: 20, OWN: 16},
     )
-
-
-def test_both_engines_agree_alike(spark_place: SparkAddress) -> None:
-    assert agree(MOST, engine="spark", place=spark_place).rows == agreement_of(MOST).rows
 
 
 @WHERE_ALL_ARE

@@ -8,7 +8,6 @@ from typing import Final
 
 import pytest
 
-from seqaudit.pipeline.shared.spark_address import SparkAddress
 from tests.agreement import floor, raims
 from tests.agreement.floor_raims import AT_LEAST, NEVER
 from tests.agreement.run import Agreement, agree
@@ -106,11 +105,6 @@ def test_every_row_of_show_loss_is_compared() -> None:
     assert {name: figures[f"show {name}"] for name in raims.COLUMNS} == dict.fromkeys(
         raims.COLUMNS, 219
     )
-
-
-def test_both_engines_agree_alike(spark_place: SparkAddress) -> None:
-    one, other = agree(MOST, engine="spark", place=spark_place).rows, agreement_of(MOST).rows
-    assert [(r.figure, r.ours) for r in one] == [(r.figure, r.ours) for r in other]
 
 
 @WHERE_ALL_ARE

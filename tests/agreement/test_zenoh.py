@@ -10,7 +10,6 @@ from typing import Final
 import pytest
 
 from seqaudit.pipeline.options import Options
-from seqaudit.pipeline.shared.spark_address import SparkAddress
 from tests.agreement import floor, zenoh, zenoh_report
 from tests.agreement.floor_zenoh import AT_LEAST, NEVER
 from tests.agreement.run import Agreement, agree
@@ -121,10 +120,6 @@ def test_what_is_expected_does_not_depend_on_what_a_recording_is_called(tmp_path
         ]
 
     assert rows(tmp_path, "abc") == rows(FIXTURES, name) != []
-
-
-def test_both_engines_agree_alike(spark_place: SparkAddress) -> None:
-    assert agree(MOST, engine="spark", place=spark_place).rows == agreement_of(MOST).rows
 
 
 @WHERE_ALL_ARE

@@ -99,6 +99,15 @@ def test_both_engines_and_an_events_file_give_the_same_bytes(
     assert path.read_bytes() == by_spark
 
 
+def test_both_engines_give_the_same_bytes_of_every_recording(
+    fixtures: Path, spark: Options
+) -> None:
+    recordings = [path for system in ("jgroups", "raims", "zenoh")
+                  for path in sorted((fixtures / system).rglob("*.pcap*"))]  # fmt: skip
+    given = [CaptureInput(str(path)) for path in recordings]
+    assert to_json(audit(given, spark)) == to_json(audit(given, DIRECT))
+
+
 def test_where_spark_cuts_and_how_many_lanes_it_has_changes_nothing(
     captures: list[CaptureInput], spark: Options
 ) -> None:
@@ -292,24 +301,28 @@ def test_interrupted_spark_says_how_much_was_decoded(
 
 
 @pytest.mark.usefixtures("own_ctrl_c")
-@pytest.mark.parametrize("phase", ["fetching events for pictures", "replaying"])
 def test_interrupted_while_spark_replays_a_run_still_tells_it(
-    captures: list[CaptureInput], spark: Options, phase: str
+    captures: list[CaptureInput], spark: Options
 ) -> None:
-    def interrupt(what: str, presses: list[int]) -> None:
+    looking = replace(spark, look=Interrupts(0))
+
+    def interrupt(what: str, phase: str, presses: list[int]) -> None:
         if what == phase:
             while presses:
                 signal.raise_signal(presses.pop())
 
-    looking = replace(spark, look=Interrupts(0))
-    watcher = Watcher(begin=partial(interrupt, presses=[signal.SIGINT]))
-    with pytest.raises(StoppedError, match="all had been read") as stopped:
-        audit(captures, looking, watcher)
-    assert stopped.value.report == audit(captures, DIRECT)
-    assert any("Ctrl-C again ends at once" in note for note in watcher.notes)
+    def pressed(times: int, phase: str) -> Watcher:
+        return Watcher(begin=partial(interrupt, phase=phase, presses=[signal.SIGINT] * times))
+
+    for phase in ("fetching events for pictures", "replaying"):
+        watcher = pressed(1, phase)
+        with pytest.raises(StoppedError, match="all had been read") as stopped:
+            audit(captures, looking, watcher)
+        assert stopped.value.report == audit(captures, DIRECT)
+        assert any("Ctrl-C again ends at once" in note for note in watcher.notes)
     with pytest.raises(StoppedError, match=r"^interrupted"):
-        audit(captures, looking, Watcher(begin=partial(interrupt, presses=[signal.SIGINT] * 2)))
-    assert audit(captures, spark)["totals"]["captures"] == 4
+        audit(captures, looking, pressed(2, "replaying"))
+    assert audit(captures[:1], spark)["totals"]["captures"] == 1  # the session is still good
 
 
 def test_nothing_readable_is_one_line_each(tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ expected = Path(sys.argv[2]).read_text()
 one, two = SparkAddress(master="local[1]"), SparkAddress(master="local[2]")
 
 with ThreadPoolExecutor(3) as threads:  # the session of a place is started once
-    assert list(threads.map(report, [one] * 3)) == [expected] * 3
+    assert len(set(threads.map(shared, [one] * 3))) == 1
+assert report(one) == expected
 assert master() == "local[1]"
 first = shared(one).jvm.process.pid
 
@@ -62,7 +63,6 @@ try:
     report(one)
 except SessionError as problem:
     print(problem)
-assert report(two) == expected
 session.discard(two)
 session.discard(SparkAddress())
 assert theirs.spark.range(3).count() == 3

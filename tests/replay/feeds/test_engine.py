@@ -787,7 +787,7 @@ def stories(draw: st.DrawFn, *, restarts: bool) -> list[Datagram | int]:
 
 @pytest.mark.rule("5.5")
 @given(stories(restarts=False), st.sampled_from([2, 10, 48]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_engine_agrees_with_the_naive_model(story: list[Datagram | int], few: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(feed_stream, "FEW", few)
@@ -806,7 +806,7 @@ def test_the_engine_agrees_with_the_naive_model(story: list[Datagram | int], few
 @example(
     [*map(data, range(1000, 1004)), heartbeat(1), 2000, *(copy(n) for n in (0, 1))], set(), 1, 2
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_nothing_depends_on_where_the_capture_is_cut(
     story: list[Datagram | int], cuts: set[int], size: int, few: int
 ) -> None:

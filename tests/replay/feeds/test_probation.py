@@ -160,7 +160,7 @@ _ROWS = st.tuples(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(_ROWS, max_size=12), st.sampled_from([16, 100, 65536, 0]))
 def test_rows_at_once_say_what_they_say_one_by_one(
     drawn: list[tuple[int, int, Kind, int, int]], space: int

@@ -150,3 +150,8 @@ WAYS: Final[dict[str, Callable[[Events, Random], Events]]] = {
     "step": stepped,
     "twice": twice,
 }
+
+
+def worlds(way: str, count: int) -> range:
+    """Every third of so many worlds: each way begins with the next one, so that all are played."""
+    return range(list(WAYS).index(way) % 3, count, 3)

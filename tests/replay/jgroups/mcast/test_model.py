@@ -19,6 +19,7 @@ from tests.replay.jgroups.spoiling import (
     numbers,
     spoiled,
     standing,
+    worlds,
 )
 
 WORLDS: Final = 120
@@ -101,7 +102,7 @@ def test_the_world_delivers_everything_in_order_and_the_auditor_says_so(seed: in
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_proven_of_a_capture_is_true(way: str) -> None:
     found = 0
-    for seed in range(WORLDS):
+    for seed in worlds(way, WORLDS):
         world = World(plan(seed)).play()
         for point in MEMBERS:
             events = spoiled(world.at[point], way, seed)
@@ -115,4 +116,4 @@ def test_what_is_proven_of_a_capture_is_true(way: str) -> None:
                     continue  # views; came twice, or was captured so
                 found += 1
                 assert true(point, row, world.truth), (seed, point, row.rule, row.detail)
-    assert found > (0 if way in SPARSE else WORLDS)
+    assert found > (0 if way in SPARSE else len(worlds(way, WORLDS)))

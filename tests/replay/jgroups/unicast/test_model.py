@@ -216,7 +216,7 @@ def test_every_proven_finding_is_true(plan: Plan) -> None:
 
 def test_fewer_than_one_in_a_hundred_likely_findings_are_false() -> None:
     true = false = 0
-    for seed in range(200):
+    for seed in range(100):
         plan = Plan(
             seed,
             tuple(sorted((seed * 7919 + n * 104_729) % 9000 for n in range(30))),
@@ -237,5 +237,5 @@ def test_fewer_than_one_in_a_hundred_likely_findings_are_false() -> None:
                         false += 1
                     else:
                         true += 1
-    assert true > 50
+    assert true > 25
     assert false * 100 < true + false

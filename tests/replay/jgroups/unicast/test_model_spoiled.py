@@ -19,6 +19,7 @@ from tests.replay.jgroups.spoiling import (
     figures_hold,
     spoiled,
     standing,
+    worlds,
 )
 from tests.replay.jgroups.unicast.test_model import PROVEN, audited
 from tests.replay.jgroups.unicast.world import Plan, World
@@ -82,7 +83,7 @@ def figures_are_true(row: Result, world: World) -> bool:
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_proven_of_a_spoiled_capture_is_true(way: str) -> None:
     found = 0
-    for seed in range(WORLDS):
+    for seed in worlds(way, WORLDS):
         world = World(plan(seed)).play()
         if world.truth.silent_reopenings or world.truth.quick_losses:
             continue  # see test_model
@@ -97,4 +98,4 @@ def test_what_is_proven_of_a_spoiled_capture_is_true(way: str) -> None:
                 if way == "twice" and row.rule == "UC029":
                     continue  # it says: or from the capturing machine
                 assert true(point, row, world, events), (seed, point, row.rule, row.detail)
-    assert found > (0 if way in SPARSE else WORLDS)
+    assert found > (0 if way in SPARSE else len(worlds(way, WORLDS)))
