@@ -194,7 +194,8 @@ class _Sections:
         others: Mapping[tuple[int, str], Row] = {}
         if self._together.reads_first:
             deque(self._noted, maxlen=0)
-            others = self._together.figures(self._rows.of, self._accounts.worth)
+            accounts = self._accounts
+            others = self._together.figures(self._rows.of, accounts.worth, accounts.extents)
             rows = self._rows.of(rows_of.STREAM)
         ends = self._accounts.extents
         resolved = self.losses.each(

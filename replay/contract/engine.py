@@ -249,8 +249,11 @@ class Comparison(Protocol):
     def note(self, capture: int, stream: str, row: Detail) -> None:
         """The detail of a STREAM row, as its engine gave it."""
 
-    def figures(self, rows: Rows, worth: Mapping[int, Worth]) -> Mapping[tuple[int, str], Detail]:
-        """(capture, stream) to figures that rest on others, and on what captures are worth."""
+    def figures(
+        self, rows: Rows, worth: Mapping[int, Worth], extents: Sequence[Extent]
+    ) -> Mapping[tuple[int, str], Detail]:
+        """(capture, stream) to figures that rest on others, and on what captures are worth; their
+        first and last times are ``extents``."""
         return {}
 
     def settle(self, streams: Sequence[Detail], tables: Mapping[str, Sequence[Detail]]) -> None:

@@ -3,7 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
-from seqaudit.replay.contract.engine import Compared, Comparison, Detail, Replayed, Rows
+from seqaudit.replay.contract.engine import (
+    Compared,
+    Comparison,
+    Detail,
+    Extent,
+    Replayed,
+    Rows,
+)
 from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.contract.report_rows import BothEndsFigures, StreamFigures, StreamRow
 from seqaudit.replay.contract.results import D, EndsDetail, GapDetail, ResultKind, ResultRow
@@ -40,12 +47,15 @@ class Comparisons:
         if comparison is not None:
             comparison.note(row["capture"], row["stream"] or "", cast(Detail, row["detail"]))
 
-    def figures(self, rows: Rows, worth: Mapping[int, Worth]) -> dict[tuple[int, str], Detail]:
+    def figures(
+        self, rows: Rows, worth: Mapping[int, Worth], extents: Sequence[Extent]
+    ) -> dict[tuple[int, str], Detail]:
         """(capture, stream) to figures that rest on other streams; ``rows`` of all systems."""
         found: dict[tuple[int, str], Detail] = {}
         for own, comparison, names in self._each():
             part = self._rows_by_kind(own, names, rows)
-            found.update(self._wall.part(_together(names), comparison.figures, part, worth) or {})
+            about = comparison.figures, part, worth, extents
+            found.update(self._wall.part(_together(names), *about) or {})
         return found
 
     def settle(

@@ -8,6 +8,8 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet
 from seqaudit.replay.zenoh.query import Had, Query
 
 MAX_KEPT_HAD: Final = 10_000
+#: A sample and a request that cross are no further apart: recorded with 32 ms.
+CROSSING_NS: Final = 100_000_000
 
 
 class Asking:
@@ -17,20 +19,27 @@ class Asking:
         listed: queries that may be its, of those that the report lists.
         since: job frame of its first request for what it misses; null: there is none.
         had: what its requests show that it had, and is not here.
+        behind: it asked for what it seemed to have been handed long before.
     """
 
     def __init__(self) -> None:
         self.listed: list[Query] = []
         self.since: int | None = None
         self.had: list[Had] = []
+        self.behind = False
+        self._handed: tuple[int, int] | None = None  # at a request's time: up to which sn
         self._lowest = END  # sn of all that its requests name; END: none does
         self._until: Mark | None = None  # when it last asked, or a query of it ended
         self._lapsed: list[Query] = []  # queries that were not seen to end
 
-    def asked(self, query: Query) -> None:
-        """A request for what it misses."""
+    def asked(self, query: Query, last: int | None) -> None:
+        """A request for what it misses, at a time when all up to ``last`` seems handed on."""
         if self.since is None:
             self.since = query.asked.frame
+        if self._handed is None or query.asked.at_ns - self._handed[0] > CROSSING_NS:
+            if self._handed is not None and query.first is not None and not query.shared:
+                self.behind |= query.first <= self._handed[1]
+            self._handed = None if last is None else (query.asked.at_ns, last)
         if not query.shared:
             self._lowest = min(self._lowest, query.first or 0)
         self._until = query.asked

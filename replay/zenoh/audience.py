@@ -206,8 +206,7 @@ class Audience:
     def may_not_know(self, source: Source) -> bool:
         """Its receiver, whom the capture finds in mid-session, misses some of it and never asks: it
         may have no recovery, or the datagram with the declaration of its key was lost."""
-        unnamed = source.key is not None and source.key.startswith(UNRESOLVED)
-        if not unnamed or self._link.multicast or self._link.transport == "tcp":
+        if not source.unnamed or self._link.multicast or self._link.transport == "tcp":
             return False
         return len(list(source.live)) > 1 and not any(
             one.asking.since is not None

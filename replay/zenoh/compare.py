@@ -3,11 +3,12 @@
 What it is made with is imported when there is zenoh: this is known for every capture.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from seqaudit.replay.contract.both_ends import BothEnds, two_ends
-from seqaudit.replay.contract.engine import Compared, Detail, Opening, Replayed, Rows
+from seqaudit.replay.contract.engine import Compared, Detail, Extent, Opening, Replayed, Rows
 from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.contract.results import QUERY, GapDetail
 from seqaudit.replay.contract.worth import Worth
@@ -15,6 +16,7 @@ from seqaudit.replay.contract.worth import Worth
 if TYPE_CHECKING:
     from seqaudit.replay.zenoh.both_ends_findings import ZenohEnds
     from seqaudit.replay.zenoh.causes import Why
+    from seqaudit.replay.zenoh.legs import Judged
 
 
 def ends_of(told: Opening) -> "ZenohEnds | None":
@@ -35,6 +37,7 @@ class ZenohComparison(BothEnds):
     def __init__(self) -> None:
         self._seen: list[tuple[int, str, Detail]] = []
         self._shown: Mapping[tuple[int, str], list[Why]] = {}
+        self._found: tuple[list[PlacedFinding], Judged] | None = None
 
     def note(self, capture: int, stream: str, row: Detail) -> None:
         from seqaudit.replay.zenoh import legs
@@ -42,7 +45,9 @@ class ZenohComparison(BothEnds):
         if row.get("kind") in legs.COMPARED:
             self._seen.append((capture, stream, row))
 
-    def figures(self, rows: Rows, worth: Mapping[int, Worth]) -> Mapping[tuple[int, str], Detail]:
+    def figures(
+        self, rows: Rows, worth: Mapping[int, Worth], extents: Sequence[Extent]
+    ) -> Mapping[tuple[int, str], Detail]:
         if not self._seen:
             return {}
         from seqaudit.replay.zenoh import far_end, legs
@@ -55,6 +60,15 @@ class ZenohComparison(BothEnds):
             restated = row | found.get(place, {})
             if restated.get("misses") and (place in far.shown or capture in far.doubted):
                 found[place] = found.get(place, {}) | far.figures(capture, restated)
+        self._found = legs.judge(self._seen, extents)
+        told = {
+            (capture, stream): row | found.get((capture, stream), {})
+            for capture, stream, row in self._seen
+        }
+        for place, untold in chain(
+            legs.lost_beyond(self._found[0], told), legs.lost_in(told, worth)
+        ):
+            found[place] = found.get(place, {}) | untold
         return found
 
     def restated(self, finding: PlacedFinding) -> PlacedFinding:
@@ -79,5 +93,5 @@ class ZenohComparison(BothEnds):
             return both
         from seqaudit.replay.zenoh import legs
 
-        findings, together = legs.judge(self._seen, replayed.extents)
+        findings, together = self._found or legs.judge(self._seen, replayed.extents)
         return Compared([*findings, *both.findings], together=together, holes=both.holes)

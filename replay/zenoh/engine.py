@@ -363,8 +363,9 @@ class ZenohEngine:
             source = self.sources.add(Source(event.source, event.destination, name))
             self.link.names(event.source, name.partition("/")[0])
         named = self.declared.keys.resolve(event.source, event.destination, key)
-        if named.startswith(UNRESOLVED) and self.link.session_starts:
-            source.untold = UNDECLARED
+        if named.startswith(UNRESOLVED):
+            source.unnamed = True
+            source.untold = UNDECLARED if self.link.session_starts else source.untold
         if source.key is None or source.key.startswith(UNRESOLVED):
             source.key = named
         return source
@@ -380,10 +381,8 @@ class ZenohEngine:
         if event.stamp is not None and self.link.counter(event).taken is not None:
             taken = self.link.counter(event).taken
             assert taken is not None
-            first, last = (
-                self.link.place(event.stamp, event),
-                self.link.place(detail["last_hop"], event),
-            )
+            first = self.link.place(event.stamp, event)
+            last = self.link.place(detail["last_hop"], event)
             if last < taken.accepted_from:
                 refused = event.count
             elif first < taken.accepted_from and last - first + 1 == event.count:

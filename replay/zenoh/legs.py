@@ -21,6 +21,7 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding
 from seqaudit.replay.contract.results import Row
+from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Worth
 from seqaudit.replay.sequence.ranges import Range, RangeSet, half_open, inclusive, total
 from seqaudit.replay.zenoh.reasons import CLOSED, FIGURES, WAITED
 from seqaudit.replay.zenoh.report_rows import CauseRow, MissRow
@@ -38,6 +39,9 @@ LINK_RULES: Final = frozenset({"ZN019", "ZN020", "ZN021", "ZN025"})
 ROUTER_RULES: Final = frozenset({"ZN020"})
 SESSION_RULES: Final = frozenset({"ZN022", "ZN026"})
 RULES: Final = LINK_RULES | SESSION_RULES
+
+#: What more that was lost makes null.
+LOST: Final = ("lost", "unrecovered", "lost_seqnos", "unrecovered_seqnos")
 
 #: Cause of a miss that no session shows by itself.
 BETWEEN_SESSIONS: Final = "lost between two sessions"
@@ -131,6 +135,56 @@ def judge(
                 judged["ZN019"] |= {(place, near.conversation) for place in (near.capture, other)}
                 found.append(finding)
     return found, judged
+
+
+def lost_beyond(
+    findings: Iterable[PlacedFinding], rows: Mapping[tuple[int, str], Row]
+) -> Iterator[tuple[tuple[int, str], Row]]:
+    """Figures that are null, as findings of several legs say that a subscriber lost more, in this
+    session or in another one of its node.
+
+    Args:
+        rows: (capture, stream) to its figures.
+    """
+    lost: dict[tuple[int, str, str], RangeSet] = {}
+    for (capture, _), row in rows.items():
+        if row.get("lost") is not None:
+            known = lost.setdefault((capture, row["source"], row["receiver"]), RangeSet())
+            for span in half_open(row["lost_seqnos"]):
+                known.add(*span)
+    for finding in findings:
+        place = finding["capture"], finding["stream"] or ""
+        row = rows[place]
+        if finding["rule"] not in LINK_RULES or row.get("lost") is None:
+            continue
+        known = lost[finding["capture"], row["source"], row["receiver"]]
+        if more := (half_open(finding["seqnos"]) - known).total():
+            rule = finding["rule"]
+            why = f"{row['lost']}, and {more} that left the other end and did not come ({rule})"
+            yield (
+                place,
+                dict.fromkeys(LOST) | {"unknown": row["unknown"] | dict.fromkeys(LOST, why)},
+            )
+
+
+def lost_in(
+    rows: Mapping[tuple[int, str], Row], worth: Mapping[int, Worth]
+) -> Iterator[tuple[tuple[int, str], Row]]:
+    """Figures that are null, as their captures lack frames of which nobody knows whose they are:
+    what no frame proves to be lost may have been among them."""
+    for place, row in rows.items():
+        lost, proven = row.get("lost"), row.get("lost_proven")
+        if lost is None or proven is None or proven >= lost or place[0] not in worth:
+            continue
+        lacks = [
+            span.why
+            for span in worth[place[0]].over(BEGINNING, END, None, [Doubt.HOLE])
+            if span.first == BEGINNING
+        ]
+        if lacks:
+            why = f"{proven} or more, {lost} at most: {lacks[0]}"
+            unknown = row["unknown"] | dict.fromkeys(FIGURES, why)
+            yield place, dict.fromkeys(FIGURES) | {"unknown": unknown}
 
 
 def across_sessions(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, str], Row]:

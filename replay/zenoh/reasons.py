@@ -18,6 +18,10 @@ SEVERAL: Final = (
 READS_LATE: Final = (
     "it asked for what it should have given up long before: it reads what came later than it came"
 )
+BEHIND: Final = (
+    "it asked for what it should have been handed long before: what came here reached it later, or "
+    "is handed to nobody, or the request is of another subscriber at its key expression"
+)
 CUT_SHORT: Final = (
     "it ended soon behind a gap: nothing shows whether it had gone on or was about to ask"
 )
@@ -57,6 +61,7 @@ OVERTAKEN: Final = (
     "held may have come before others, which were then too old to be handed on"
 )
 UNDECLARED: Final = "its key has a number that nobody declared here, unless that was not captured"
+HAD: Final = "its requests show that it had samples that are not in this capture (CP007)"
 HOLE: Final = (
     "samples may have lain in bytes of its connection that are missing here, or could not be read"
 )

@@ -144,6 +144,10 @@ class SamplesStreamRow(LegStreamRow):
     forgotten: NotRequired[Annotated[int, "times that the idle source was forgotten"]]
     lost_seqnos: Listed
     unrecovered_seqnos: Listed
+    lost_proven: Annotated[
+        int | None,
+        "of lost, what frames here prove; the others were lost, or not captured; " + Unseen,
+    ]
     requests: Directions
     requested_seqnos: Directions
     acks: Directions

@@ -51,6 +51,7 @@ class ZenohReporter(Reporter[ZenohSubject]):
         for (sender, receiver, _), counter in (*engine.link.counters.items(), *engine.link.retired):
             self._by_way.setdefault((sender, receiver), []).append(counter)
         self._causes: dict[int, list[tuple[Miss, list[Why]]]] = {}
+        self._proven: dict[int, tuple[RangeSet, RangeSet]] = {}
         #: Senders and keys of samples that carry a number.
         self.numbered = {(s.sender, s.key) for s in engine.sources.all.values() if s.live}
 
@@ -148,6 +149,26 @@ class ZenohReporter(Reporter[ZenohSubject]):
         if self.worth.capped(Certainty.PROVEN, rests, None).certainty is Certainty.PROVEN:
             return parts
         return [part._replace(shown_by=None) for part in parts]
+
+    def certain(self, source: Source) -> bool:
+        """Whether anything can be proven of what its subscribers here missed and got back."""
+        at_receiver = self.engine.link.role(source.sender, source.receiver) == "receiver"
+        here = at_receiver and self.engine.world is None
+        return here and not source.again and source.untold is None
+
+    def proven(self, source: Source, subscriber: Subscriber) -> tuple[RangeSet, RangeSet]:
+        """What frames prove to have been missed: what came back, and what did not."""
+        if not self.certain(source):
+            return RangeSet(), RangeSet()
+        found = self._proven.get(id(subscriber))
+        if found is None:
+            mine = self.queries_of(subscriber)
+            in_order = self.engine.link.transport == "tcp"
+            found = self._proven[id(subscriber)] = (
+                certificates.recovered(source, subscriber.recovered, mine, in_order=in_order),
+                certificates.missed(source, subscriber.misses, mine),
+            )
+        return found
 
     def about(
         self,

@@ -49,6 +49,7 @@ class Source:
     receiver: str
     source: str  # zid/eid
     key: str | None = None
+    unnamed: bool = False  # its samples came with the number of a key that is not known here
     near: int | None = None
     live: RangeSet = field(default_factory=RangeSet)
     replied: RangeSet = field(default_factory=RangeSet)

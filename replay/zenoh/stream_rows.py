@@ -34,6 +34,7 @@ from seqaudit.replay.zenoh.reporting import SYSTEM, ZenohReporter, ZenohSubject
 from seqaudit.replay.zenoh.sources import ROS, Source, Unnumbered
 from seqaudit.replay.zenoh.story import HOP_PLACES, lost_where, query_end
 from seqaudit.replay.zenoh.subscriber import Subscriber
+from seqaudit.replay.zenoh.untold import lacking as why_lacking
 from seqaudit.replay.zenoh.untold import why as why_untold
 
 MAX_WAITS: Final = 100
@@ -95,6 +96,15 @@ def summary(
         untold = why_untold(
             subscriber, lanes, source, engine.link, crossing=source.node in crossing
         )
+        proven = sum(found.total() for found in report.proven(source, subscriber))
+        row["lost_proven"] = proven if engine.world is None else None
+        lost = row["lost"] or 0
+        if (
+            untold is None
+            and proven < lost
+            and (lacks := why_lacking(subscriber, source, report.worth))
+        ):
+            untold = f"{proven} or more, {lost} at most: {lacks}"
         if engine.world is None and untold is not None:
             _untold(row, FIGURES, untold)
     return row
@@ -171,6 +181,7 @@ def _that_passed(
         "lost": None,
         "lost_seqnos": None,
         "unrecovered_seqnos": None,
+        "lost_proven": None,
         "requests": asked,
         "requested_seqnos": {"sent": None, "arrived": None},
         "acks": {"sent": None, "arrived": None},
@@ -219,6 +230,7 @@ def _outcomes(row: SamplesStreamRow, source: Source, subscriber: Subscriber) -> 
         "lost": counts[Outcome.RECOVERED] + counts[Outcome.UNRECOVERED],
         "lost_seqnos": inclusive(listed(subscriber.recovered | subscriber.unrecovered)),
         "unrecovered_seqnos": inclusive(listed(subscriber.unrecovered)),
+        "lost_proven": None,
         "recovery_ns": subscriber.recovery.percentiles(),
         "repeats": subscriber.repeat_count,
         "forgotten": subscriber.forgotten,

@@ -235,7 +235,7 @@ class Subscriber:
         self.queries_max = max(self.queries_max, len(self.queries))
         if query.sort not in FOR_MISSING:  # who waits for late publishers need not recover
             return
-        self.asking.asked(query)
+        self.asking.asked(query, self.last)
         self.waiting = None
         if self.tracker is not None:
             stop = self.tracker.known_stop if query.last is None else query.last + 1

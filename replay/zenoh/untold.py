@@ -1,13 +1,23 @@
 """Where frames do not tell what a subscriber was handed: its figures are null, and why."""
 
+from seqaudit.replay.contract.worth import MISSING, Worth
 from seqaudit.replay.sequence.gaps import Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
-from seqaudit.replay.zenoh.reasons import HOLE, LATE, OVERTAKEN, SEVERAL, UNASKED
+from seqaudit.replay.zenoh.reasons import BEHIND, HAD, HOLE, LATE, OVERTAKEN, SEVERAL, UNASKED
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import Subscriber
+
+
+def lacking(one: Subscriber, source: Source, worth: Worth) -> str | None:
+    """What shows that frames of its session are not in the capture, as others may not be; null:
+    nothing does."""
+    if any(certificates.had(hole) for hole in certificates.not_here(one.asking.had, source)):
+        return HAD
+    spans = worth.over(one.since, one.until, None, MISSING)
+    return spans[0].why if spans else None
 
 
 def why(one: Subscriber, lanes: Lanes, source: Source, link: Link, *, crossing: bool) -> str | None:
@@ -21,12 +31,14 @@ def why(one: Subscriber, lanes: Lanes, source: Source, link: Link, *, crossing: 
     overtaken = crossing and link.lacks(source.sender, source.receiver)
     if overtaken and one.asking.since is None:  # who asks waits for what comes late
         return OVERTAKEN
+    if one.asking.behind:
+        return BEHIND
     passed_over = one.recovery_shown() is None and one.at_once.count
     if passed_over and RangeSet(one.at_once.delivery.ranges) != RangeSet(one.delivery.ranges):
         return LATE
     if lanes.several and not lanes.all and one.gap_count:
         return SEVERAL
-    if any(not certificates.had(hole) for hole in certificates.not_here(one.asking.had, source)):
+    if any(not certificates.had(hole) for hole in one.asking.had):
         return UNASKED
     if one.untold is None and any(
         gap.parts.keys() & {Outcome.RECOVERED, Outcome.UNRECOVERED} and one.around.in_hole(gap)

@@ -54,7 +54,7 @@ def test_zenoh_sessions_that_come_and_go_are_read_by_what_was_delivered(fixtures
 def test_what_a_report_says_was_delivered_is_held_against_the_truth(fixtures: Path) -> None:
     (recording,) = find(fixtures, "link-cut-udp")
     outcome = spoil_all(recording, "sub.pcap", Choice(chosen(["whole", "head"]), sample=1))
-    assert (outcome.captures, outcome.figures, outcome.violations) == (1, 3, [])
+    assert (outcome.captures, outcome.figures, outcome.violations) == (1, 4, [])
     (subscriber,) = recording.truth["subscribers"]
     fewer = {**subscriber, "delivered": [row for row in subscriber["delivered"] if row[4] != 13]}
     other = Recording(recording.folder, recording.system, {"subscribers": [fewer]})
@@ -63,9 +63,44 @@ def test_what_a_report_says_was_delivered_is_held_against_the_truth(fixtures: Pa
         "subscriber": subscriber["key"], "source": "{}/{}".format(*subscriber["delivered"][0][2:4]),
         "delivered": [[0, 7], [13, 20]],
     }  # fmt: skip
-    report = {"streams": [row]}
+    row |= {"unrecovered": None}
+    report = {"streams": [row], "findings": []}
     assert list(refuted_figures(recording, report)) == [("delivered", "s", None)]
     assert list(refuted_figures(other, report)) == [("delivered", "s", "never delivered: 13")]
+
+
+@pytest.mark.parametrize(
+    ("proven", "rule", "compared"), [(0, None, False), (1, None, True), (0, "CP003", True)]
+)
+def test_a_loss_is_held_against_the_truth_where_it_is_proven_or_frames_are_missing(
+    fixtures: Path, proven: int, rule: str | None, compared: bool
+) -> None:
+    (recording,) = find(fixtures, "link-cut-udp")
+    (subscriber,) = recording.truth["subscribers"]
+    row = {
+        "id": "s", "kind": "samples", "role": "receiver", "receiver": subscriber["zid"],
+        "subscriber": subscriber["key"], "source": "{}/{}".format(*subscriber["delivered"][0][2:4]),
+        "delivered": [[0, 6]], "unrecovered": 1, "unrecovered_seqnos": [[7, 7]], "lost": 1,
+        "lost_proven": proven,
+    }  # fmt: skip
+    of_capture = [{"rule": rule, "certainty": "proven", "stream": None}] if rule else []
+    found = list(refuted_figures(recording, {"streams": [row], "findings": of_capture}))
+    assert (("unrecovered", "s", "delivered: 7") in found) is compared
+
+
+@pytest.mark.parametrize(
+    ("name", "way", "variant"),
+    [
+        ("undeclared-keys", "sampled", "10 1"),  # a reply names the key whose number nobody knows
+        ("two-routers-loss", "single", "236"),  # what was lost before the link was asked for unseen
+    ],
+)
+def test_a_figure_that_rests_on_what_is_not_here_is_null(
+    fixtures: Path, name: str, way: str, variant: str
+) -> None:
+    (recording,) = find(fixtures, name)
+    outcome = spoil_all(recording, "sub.pcap", Choice(chosen([way]), variant=variant))
+    assert (outcome.spoiled, outcome.violations) == (1, [])
 
 
 def test_nothing_is_not_called_nothing_wrong() -> None:

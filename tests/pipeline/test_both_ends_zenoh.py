@@ -36,6 +36,14 @@ def given(
     return audit(captures, Options(engine="direct"))
 
 
+def test_last_samples_that_nothing_told_of_are_in_no_total(fixtures: Path) -> None:
+    report = given(fixtures / "zenoh" / "udp-last-lost-undetected-1")
+    assert "ZN019" in {finding["rule"] for finding in report["findings"]}
+    assert [report["totals"][name] for name in ("lost", "unrecovered")] == [None, None]
+    (row,) = (s for s in report["streams"] if s.get("kind") == "samples" and s["capture"] == 1)
+    assert (row["delivered"], row["recovered"], row["lost"]) == ([[0, 17]], 0, None)
+
+
 def dropped(folder: Path) -> Counter[str]:
     """What the relay dropped of frames and of what they held."""
     truth = json.loads((folder / "truth.json").read_text())

@@ -1,4 +1,5 @@
-"""zenoh over TCP where the capture lacks bytes that its receiver acknowledged."""
+"""zenoh where captured frames show that the capture lacks others: TCP bytes that were acknowledged,
+samples that a request leaves out."""
 
 import struct
 from pathlib import Path
@@ -14,9 +15,9 @@ from seqaudit.pipeline.shared.plan import CaptureInput
 RECORDED = Path(__file__).parents[2] / "fixtures" / "zenoh" / "tcp-clean-1"
 
 
-def without(frames: set[int], folder: Path) -> tuple[Path, list[int]]:
-    """The recording at its subscriber without these frames, and where its records begin."""
-    data, at, number, begins = (RECORDED / "sub.pcap").read_bytes(), 24, 0, []
+def without(frames: set[int], folder: Path, recorded: Path = RECORDED) -> tuple[Path, list[int]]:
+    """A recording at its subscriber without these frames, and where its records begin."""
+    data, at, number, begins = (recorded / "sub.pcap").read_bytes(), 24, 0, []
     made = bytearray(data[:at])
     while at < len(data):
         size = 16 + struct.unpack_from("<4I", data, at)[2]
@@ -74,3 +75,17 @@ def test_a_report_with_a_hole_does_not_depend_on_cuts(tmp_path: Path) -> None:
     whole = to_json(audited(path))
     for cuts in (begins[1:], begins[1::5]):
         assert to_json(audited(path, cuts={str(path): cuts}, compile_it=False)) == whole
+
+
+def test_where_a_request_shows_that_frames_are_missing_here_a_loss_that_is_not_proven_is_none(
+    tmp_path: Path,
+) -> None:
+    """Three samples that its subscriber had; 12, 31 and 32 may be such as well."""
+    path, _ = without({26, 27, 28}, tmp_path, RECORDED.parent / "udp-loss-recovered-1")
+    report = audited(path)
+    (row,) = (s for s in report["streams"] if s.get("kind") == "samples")
+    assert (row["lost"], row["lost_proven"]) == (None, 2)
+    assert row["unknown"]["lost"].startswith("2 or more, 6 at most: its requests show")
+    whole, _ = without(set(), tmp_path, RECORDED.parent / "udp-loss-recovered-1")
+    (row,) = (s for s in audited(whole)["streams"] if s.get("kind") == "samples")
+    assert (row["lost"], row["lost_proven"]) == (6, 3)

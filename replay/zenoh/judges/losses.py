@@ -35,25 +35,17 @@ def findings(
     """What a subscriber missed and got back, or had without its being here."""
     role = report.engine.link.role(source.sender, source.receiver)
     at_receiver = role == "receiver" and report.engine.world is None
-    certain = at_receiver and not source.again and source.untold is None
     mine = report.queries_of(subscriber)
     gaps = sorted(subscriber.gaps, key=lambda gap: gap.first)
-    shown_by_requests = RangeSet()
-    if certain:
-        shown_by_requests = certificates.recovered(
-            source, subscriber.recovered, mine, in_order=report.engine.link.transport == "tcp"
-        )
-    yield from _recovered(report, stream, source, subscriber, gaps, shown_by_requests)
+    back, missed = report.proven(source, subscriber)
+    yield from _recovered(report, stream, source, subscriber, gaps, back)
     if role != "sender":
-        proven = RangeSet()
-        if certain:
-            proven = certificates.missed(source, subscriber.misses, mine)
         misses = report.causes(subscriber)
-        yield from _missed(report, stream, source, subscriber, misses, proven)
+        yield from _missed(report, stream, source, subscriber, misses, missed)
         yield from _missed_by_some(report, stream, source, subscriber)
         yield from _tail(report, stream, source, subscriber)
     if at_receiver:
-        yield from _not_captured(report, stream, source, subscriber, gaps, mine, certain=certain)
+        yield from _not_captured(report, stream, source, subscriber, gaps, mine)
     yield from _in_holes(report, stream, subscriber, gaps)
     still_open = [gap for gap in gaps if Outcome.GONE in gap.parts]
     if still_open:
@@ -109,8 +101,6 @@ def _not_captured(
     subscriber: Subscriber,
     gaps: list[Gap],
     mine: list[Query],
-    *,
-    certain: bool,
 ) -> Iterator[Finding]:
     """What the subscriber had, or may have had, and the capture does not hold. By another link of
     its session it may have had any."""
@@ -124,6 +114,7 @@ def _not_captured(
         and certificates.had(hole)
     }
     found = certificates.not_here((*subscriber.asking.had, *passed.values()), source)
+    certain = report.certain(source)
     for sure in (True, False):
         holes = [hole for hole in found if (certain and certificates.had(hole)) is sure]
         if holes:

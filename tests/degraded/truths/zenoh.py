@@ -173,8 +173,8 @@ def _never_late(recording: Recording, file: str | None, found: Finding) -> str |
 def refuted_figures(
     recording: Recording, report: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, str | None]]:
-    """(figure, stream, why it is not so) of what a report says that applications were handed; null:
-    the truth says the same. What the capture lacks a figure may lack."""
+    """(figure, stream, why it is not so) of what a report says that applications were handed and
+    missed; null: the truth says the same. What the capture lacks a figure may lack."""
     for row in report.get("streams", ()):
         if row.get("kind") != "samples" or row["role"] != "receiver" or row["delivered"] is None:
             continue
@@ -189,6 +189,26 @@ def refuted_figures(
             told = (_listed_numbers(ranges) for ranges in (row["delivered"], *lanes))
             never = set[int]().union(*told).difference(*got)
             yield "delivered", row["id"], f"never delivered: {shown(never)}" if never else None
+        if got and row["unrecovered"] is not None and _is_exact(row, report):
+            came = set.intersection(_listed_numbers(row["unrecovered_seqnos"]), *got)
+            yield "unrecovered", row["id"], f"delivered: {shown(came)}" if came else None
+
+
+def _is_exact(row: Mapping[str, Any], report: Mapping[str, Any]) -> bool:
+    """Whether nothing beside a figure says that it may count what only the capture lacks: frames
+    prove all of it, or a finding shows that frames are missing in the capture."""
+    lacking = {
+        finding["rule"]
+        for finding in report["findings"]
+        if finding["rule"] in _LACKING
+        and finding["certainty"] == "proven"
+        and finding["stream"] in (None, row["id"])
+    }
+    return bool(lacking) or row["lost"] == row["lost_proven"]
+
+
+#: Rules that show frames to be missing in a capture, or not whole.
+_LACKING: Final = frozenset({"CP002", "CP003", "CP007", "CP012"})
 
 
 def _listed_numbers(ranges: list[list[int]]) -> set[int]:

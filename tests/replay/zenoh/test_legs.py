@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from seqaudit.replay.zenoh.legs import SILENCE_NS, across_sessions, judge
+from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
+from seqaudit.replay.zenoh.legs import SILENCE_NS, across_sessions, judge, lost_beyond, lost_in
 from seqaudit.replay.zenoh.reasons import WAITED
 
 SECOND = 1_000_000_000
@@ -43,6 +44,32 @@ def test_last_samples_that_nothing_told_of() -> None:
     assert told(*rows) == [("ZN020", [[8, 9]], "likely"), ("ZN019", [[8, 9]], "likely")]
     rows[1]["heartbeat_highest"] = 9
     assert told(*rows) == [("ZN020", [[8, 9]], "likely")]
+
+
+def test_a_figure_counts_no_less_than_findings_of_two_captures_say() -> None:
+    figures = {"lost": 2, "lost_seqnos": [[3, 4]], "unknown": {}}
+    rows = row([[0, 9]], "sender"), row([[0, 2], [5, 7]], "receiver", **figures)
+    findings, _ = judge([(n, f"s{n}", r) for n, r in enumerate(rows)], SPANS)
+    places = {(0, "s0"): rows[0], (1, "s1"): rows[1]}
+    found = dict(lost_beyond(findings, places))
+    assert found.keys() == {(1, "s1")}
+    assert (
+        found[1, "s1"]["lost"] is None
+        and "2, and 2 that left" in (found[1, "s1"]["unknown"]["lost"])
+    )
+    later = row([[8, 9]], "receiver", lost=2, lost_seqnos=[[8, 9]], unknown={})
+    assert dict(lost_beyond(findings, places | {(1, "s2"): later})) == {}
+
+
+def test_a_figure_that_no_frames_prove_is_null_where_the_capture_lacks_frames() -> None:
+    dropped = {0: Worth([Span(Doubt.HOLE, BEGINNING, END, "3 packets were dropped")])}
+    cut = {0: Worth([Span(Doubt.CUT, 5, 5, "a packet was cut"), Span(Doubt.HOLE, 5, 5, "damaged")])}
+    own = row([[0, 2], [5, 7]], "receiver", lost=2, lost_proven=1, unknown={})
+    ((place, figures),) = lost_in({(0, "s"): own}, dropped)
+    assert (place, figures["lost"], figures["delivered"]) == ((0, "s"), None, None)
+    assert figures["unknown"]["lost"] == "1 or more, 2 at most: 3 packets were dropped"
+    assert list(lost_in({(0, "s"): own | {"lost_proven": 2}}, dropped)) == []
+    assert list(lost_in({(0, "s"): own}, cut)) == []
 
 
 def test_a_heartbeat_that_did_not_arrive() -> None:

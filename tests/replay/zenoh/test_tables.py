@@ -283,6 +283,17 @@ def test_at_the_end_of_the_query_holes_are_misses_and_the_rest_is_delivered() ->
     assert list(bench.subscriber.unrecovered) == [(1, 2), (4, 6)]
 
 
+@pytest.mark.parametrize(
+    ("first", "at", "behind"), [(8, 1.05, False), (8, 2, True), (11, 2, False)]
+)
+def test_who_asks_for_what_it_seems_to_have_had_for_long_was_not_handed_it(
+    first: int, at: float, behind: bool
+) -> None:
+    bench = Bench().live(0, 11)
+    bench.end(bench.ask(11, at=1, sort=Sort.PERIODIC), at=1.01).ask(first, at=at)
+    assert bench.subscriber.asking.behind is behind
+
+
 @pytest.mark.rule("zenoh S19")
 def test_the_end_of_the_history_hands_on_what_was_kept_back() -> None:
     bench = Bench(history=True).live(8)
