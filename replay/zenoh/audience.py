@@ -81,6 +81,8 @@ class Audience:
     ) -> None:
         self.subscribers: dict[Identity, Subscriber] = {}
         self.ended: list[tuple[Identity, Subscriber]] = []
+        #: Receiver and machine -> those that were undeclared, whose queries go on.
+        self._left: dict[tuple[str, str], list[Subscriber]] = {}
         self.lanes: dict[int, Lanes] = {}
         #: Endpoint and key expression -> open query for historical samples.
         self.histories: dict[tuple[str, str], Query] = {}
@@ -243,7 +245,10 @@ class Audience:
         """
         self._shown.get(endpoint, set()).discard(subject)
         self._histories_asked.get(endpoint, Counter()).pop(subject, None)
+        before = len(self.ended)
         self._end(lambda one: one[0] == endpoint and one[1] in (subject, None), mark)
+        for (receiver, _, name), one in self.ended[before:]:
+            self._left.setdefault((receiver, name), []).append(one)
 
     def asks_history(self, subject: str, query: Query) -> None:
         """The initial history query of a subscriber of that key expression.
@@ -317,6 +322,21 @@ class Audience:
             and (source.source == name or self.document)
         ]
 
+    def _asks_on(self, source: Source, mine: list[Subscriber], first: int | None) -> bool:
+        """Whether a query is of a subscriber that was undeclared: all its later ones begin where it
+        was, or below that where samples were on their way to it (9.4). One that lives asks for what
+        follows the first that it had."""
+        left = self._left.get((source.receiver, self.machine(source)), ())
+        was = [lane.last for one in left for lane in (one, *self.lanes_of(one).all)]
+        last = max((sn for sn in was if sn is not None), default=None)
+        if first is None or last is None:
+            return False
+        at = first - 1
+        living = [lane for one in mine for lane in (one, *self.lanes_of(one).all)]
+        if at in was:
+            return all(one.last != at for one in living)
+        return at < last and all(one.start is None or one.start > at for one in living)
+
     def asking(
         self, requester: str, responder: str, told: Advanced, asked: Parameters
     ) -> list[Subscriber]:
@@ -334,6 +354,8 @@ class Audience:
             sources = [source]
         for source in sources:
             mine = self.of(source)
+            if self._asks_on(source, mine, placed(source, asked.first)):
+                continue
             if told.role == "pub" and asked.has_range:
                 found += _told_by_heartbeat(mine, placed(source, asked.first))
                 continue

@@ -23,7 +23,7 @@ from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Place
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Worth
 from seqaudit.replay.sequence.ranges import Range, RangeSet, half_open, inclusive, total
-from seqaudit.replay.zenoh.reasons import CLOSED, FIGURES, WAITED
+from seqaudit.replay.zenoh.reasons import CLOSED, FIGURES, RECOVERED, WAITED
 from seqaudit.replay.zenoh.report_rows import CauseRow, MissRow
 
 SYSTEM: Final = "zenoh"
@@ -183,8 +183,9 @@ def lost_in(
         ]
         if lacks:
             why = f"{proven} or more, {lost} at most: {lacks[0]}"
-            unknown = row["unknown"] | dict.fromkeys(FIGURES, why)
-            yield place, dict.fromkeys(FIGURES) | {"unknown": unknown}
+            names = FIGURES if row["unrecovered"] else RECOVERED
+            unknown = row["unknown"] | dict.fromkeys(names, why)
+            yield place, dict.fromkeys(names) | {"unknown": unknown}
 
 
 def across_sessions(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, str], Row]:

@@ -7,6 +7,8 @@ FIGURES: Final = (
     "delivered", "misses", "recovered", "unrecovered", "lost", "lost_seqnos", "unrecovered_seqnos",
     "subscribers",
 )  # fmt: skip
+#: Those of what came back, which was handed on all the same.
+RECOVERED: Final = ("lost", "lost_seqnos", "recovered")
 LATE: Final = (
     "samples came late, and nothing shows whether their subscriber has recovery: it is handed "
     "them, or they come in vain"

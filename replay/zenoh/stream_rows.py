@@ -22,7 +22,7 @@ from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.query import Query
-from seqaudit.replay.zenoh.reasons import FIGURES
+from seqaudit.replay.zenoh.reasons import FIGURES, RECOVERED
 from seqaudit.replay.zenoh.report_rows import (
     ControlRow,
     MissRow,
@@ -98,16 +98,18 @@ def summary(
         )
         proven = sum(found.total() for found in report.proven(source, subscriber))
         row["lost_proven"] = proven if engine.world is None else None
-        lost = row["lost"] or 0
-        if (
-            untold is None
-            and proven < lost
-            and (lacks := why_lacking(subscriber, source, report.worth))
-        ):
-            untold = f"{proven} or more, {lost} at most: {lacks}"
         if engine.world is None and untold is not None:
             _untold(row, FIGURES, untold)
+        elif engine.world is None and proven < (row["lost"] or 0):
+            _lacking(row, proven, why_lacking(subscriber, source, report.worth))
     return row
+
+
+def _lacking(row: SamplesStreamRow, proven: int, why: str | None) -> None:
+    """What no frame proves to be lost may be among what the capture is shown to lack."""
+    if why is not None:
+        names = FIGURES if row["unrecovered"] else RECOVERED
+        _untold(row, names, f"{proven} or more, {row['lost']} at most: {why}")
 
 
 def _untold(row: SamplesStreamRow, figures: Sequence[str], why: str) -> None:

@@ -173,6 +173,23 @@ def test_an_undeclared_subscriber_goes_on_asking_and_misses_nothing() -> None:
             and r.detail.get("kind") == "samples"] == [[[0, 0]]]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("parameters", "suffix"), [("_sn=3..9", TOKEN), ("_sn=3..", SUFFIX), ("_sn=2..9", TOKEN)]
+)
+def test_one_that_was_undeclared_asks_for_nobody_who_subscribes_later(
+    parameters: str, suffix: str
+) -> None:
+    """Recorded with heartbeats: its queries, from where it was, are none of the later one, which
+    has had nothing below its first sample; 2 was on its way when it ended."""
+    session = WideSession().put(0, 1, 2)
+    session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1)).put(3, 4)
+    session.subscriber(z.declare(2, 2, 1, own=False)).put(5, 6, 7, 8, 9)
+    found = answered(session.ask(1, parameters, suffix), 1, *range(4, 10)).put(10).played()[1]
+    rows = [r for r in found if r.kind == STREAM and r.detail.get("kind") == "samples"]
+    assert [row.detail["delivered"] for row in rows] == [[[0, 2]], [[5, 10]]]
+    assert said(found, "ZN001") == said(found, "ZN002") == said(found, "CP007") == []
+
+
 def test_who_asks_for_late_publishers_only_need_not_recover() -> None:
     """Recorded: `detect_late_publishers` without recovery, and the miss callback came at once."""
     session = answered(WideSession().ask(1, "_anyke", TOKEN), 1, 0).put(1).lose().put(3)

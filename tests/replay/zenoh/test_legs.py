@@ -64,11 +64,13 @@ def test_a_figure_counts_no_less_than_findings_of_two_captures_say() -> None:
 def test_a_figure_that_no_frames_prove_is_null_where_the_capture_lacks_frames() -> None:
     dropped = {0: Worth([Span(Doubt.HOLE, BEGINNING, END, "3 packets were dropped")])}
     cut = {0: Worth([Span(Doubt.CUT, 5, 5, "a packet was cut"), Span(Doubt.HOLE, 5, 5, "damaged")])}
-    own = row([[0, 2], [5, 7]], "receiver", lost=2, lost_proven=1, unknown={})
+    own = row([[0, 2], [5, 7]], "receiver", lost=2, unrecovered=2, lost_proven=1, unknown={})
     ((place, figures),) = lost_in({(0, "s"): own}, dropped)
     assert (place, figures["lost"], figures["delivered"]) == ((0, "s"), None, None)
     assert figures["unknown"]["lost"] == "1 or more, 2 at most: 3 packets were dropped"
     assert list(lost_in({(0, "s"): own | {"lost_proven": 2}}, dropped)) == []
+    ((_, figures),) = lost_in({(0, "s"): own | {"unrecovered": 0}}, dropped)
+    assert "delivered" not in figures and figures["recovered"] is None
     assert list(lost_in({(0, "s"): own}, cut)) == []
 
 
