@@ -14,12 +14,22 @@ from seqaudit.replay.zenoh.keys import UNRESOLVED, Advanced, Parameters, matches
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
 from seqaudit.replay.zenoh.query import Miss, Query
-from seqaudit.replay.zenoh.reasons import CLOSING, EARLY, SEVERAL, SHARED, WAITED
+from seqaudit.replay.zenoh.reasons import (
+    CLOSING,
+    COMING,
+    EARLY,
+    LEAVING,
+    SEVERAL,
+    SHARED,
+    WAITED,
+)
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source, Sources, placed
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
 #: A member that subscribes gets samples before the group hears of it, recorded with 0.3 ms.
 SOON_NS: Final = 3_000_000
+#: A node registers a subscriber, or drops it, before its declaration leaves: recorded with 2 ms.
+BORDER_NS: Final = 5_000_000
 #: What came so long before its receiver's host said that nobody listens there may have waited in
 #: the socket when that was closed, between the two: recorded with 16 ms.
 CLOSING_NS: Final = 100_000_000
@@ -46,8 +56,8 @@ class _AroundSource:
     def asks_nobody(self) -> bool:
         return not self.has_cache() and self.audience.asks_nobody(self.source)
 
-    def asks_from(self) -> int | None:
-        return self.audience.asks_from(self.source.receiver, self.subject)
+    def asks_from(self, since: int) -> int | None:
+        return self.audience.asks_from(self.source.receiver, self.subject, since)
 
     def in_hole(self, gap: Gap) -> int:
         return self.audience.in_hole(self.source, gap)
@@ -83,6 +93,7 @@ class Audience:
         self.ended: list[tuple[Identity, Subscriber]] = []
         #: Receiver and machine -> those that were undeclared, whose queries go on.
         self._left: dict[tuple[str, str], list[Subscriber]] = {}
+        self._left_at: set[str] = set()  # receivers of any
         self.lanes: dict[int, Lanes] = {}
         #: Endpoint and key expression -> open query for historical samples.
         self.histories: dict[tuple[str, str], Query] = {}
@@ -188,11 +199,13 @@ class Audience:
                 found.life, found.since = len(before) + 1, max(before)
         return found
 
-    def asks_from(self, endpoint: str, subject: str | None) -> int | None:
-        """The frame that declares that an endpoint's subscriber asks for what it misses."""
+    def asks_from(self, endpoint: str, subject: str | None, since: int) -> int | None:
+        """The frame that declares that an endpoint's subscriber, which lives since a frame, asks
+        for what it misses: the declaration of one that was undeclared before it stays (9.4)."""
         if self._link.multicast or subject is None:
             return None
-        return self.declared.recovering.get((endpoint, subject))
+        frames = self.declared.recovering.get((endpoint, subject), ())
+        return next((frame for frame in frames if frame >= since), None)
 
     def in_hole(self, source: Source, gap: Gap) -> int:
         """Bytes of a TCP connection that are missing where samples of a source are."""
@@ -224,7 +237,7 @@ class Audience:
         said_all = sender in self.declared.said_all or not self._link.is_peer(sender)
         return not self.document and said_all and self._link.told_all(sender, source.receiver)
 
-    def subscribes_now(self, member: str, subject: str, mark: Mark) -> None:
+    def _subscribes_now(self, member: str, subject: str, mark: Mark) -> None:
         """A member of the group subscribes: what came before was for nobody that is known.
 
         It listens before the group hears of it.
@@ -238,6 +251,22 @@ class Audience:
             if soon and not known and sender != member:
                 self._subscriber(source, subject).untold = EARLY
 
+    def begins(self, endpoint: str, subject: str, mark: Mark) -> None:
+        """A node declares a subscriber: samples that come to it for another may be for this one
+        already when that is on its way."""
+        if self._link.multicast:
+            if self._link.listens_here(endpoint):
+                self._subscribes_now(endpoint, subject, mark)
+            return
+        for source, at_ns in self._sources.recent:
+            identity = (source.receiver, subject, self.machine(source))
+            if source.receiver != endpoint or mark.at_ns - at_ns >= BORDER_NS:
+                continue
+            if source.key is None or not matches(subject, source.key):
+                continue
+            if identity not in self.subscribers:
+                self._subscriber(source, subject).border = COMING
+
     def unsubscribes(self, endpoint: str, subject: str, mark: Mark) -> None:
         """The last subscriber of a node at a key expression is gone; a later one begins anew.
 
@@ -247,7 +276,11 @@ class Audience:
         self._histories_asked.get(endpoint, Counter()).pop(subject, None)
         before = len(self.ended)
         self._end(lambda one: one[0] == endpoint and one[1] in (subject, None), mark)
+        if "@adv" not in subject and len(self._left_at) < MAX_SOURCES:
+            self._left_at.add(endpoint)
         for (receiver, _, name), one in self.ended[before:]:
+            if one.touched_ns is not None and mark.at_ns - one.touched_ns < BORDER_NS:
+                one.border = LEAVING
             self._left.setdefault((receiver, name), []).append(one)
 
     def asks_history(self, subject: str, query: Query) -> None:
@@ -329,7 +362,10 @@ class Audience:
         left = self._left.get((source.receiver, self.machine(source)), ())
         was = [lane.last for one in left for lane in (one, *self.lanes_of(one).all)]
         last = max((sn for sn in was if sn is not None), default=None)
-        if first is None or last is None:
+        if first is None:  # of one that knows nothing of the source, and waits for no history
+            new = [one for one in mine if one.last is None and not one.history]
+            return source.receiver in self._left_at and not new
+        if last is None:
             return False
         at = first - 1
         living = [lane for one in mine for lane in (one, *self.lanes_of(one).all)]
@@ -354,7 +390,7 @@ class Audience:
             sources = [source]
         for source in sources:
             mine = self.of(source)
-            if self._asks_on(source, mine, placed(source, asked.first)):
+            if asked.has_range and self._asks_on(source, mine, placed(source, asked.first)):
                 continue
             if told.role == "pub" and asked.has_range:
                 found += _told_by_heartbeat(mine, placed(source, asked.first))
@@ -375,7 +411,7 @@ class Audience:
 
 def hear_heartbeats(mine: list[Subscriber]) -> list[Subscriber]:
     """Those that subscribe to heartbeats; all, where no declaration says it of any."""
-    return [one for one in mine if one.around.asks_from() is not None] or mine
+    return [one for one in mine if one.around.asks_from(one.since) is not None] or mine
 
 
 def _told_by_heartbeat(mine: list[Subscriber], first: int | None) -> list[Subscriber]:

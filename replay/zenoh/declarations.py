@@ -12,6 +12,8 @@ from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source
 
 #: Subscribers or queryables of one side; each is matched against each new source.
 MAX_DECLARED: Final = 2_000
+#: Times that one subscribes to heartbeats at one key expression.
+MAX_LIVES: Final = 100
 #: End of the key expression of a subscriber to heartbeats (zenoh.md 9.1).
 HEARTBEATS: Final = "/@adv/pub/**"
 
@@ -45,14 +47,14 @@ class Declarations:
 
     Attributes:
         recovering: endpoint and key expression of subscribers that recover, as they subscribe to
-            heartbeats, to the job frame that first says so.
+            heartbeats, to the job frames that say so.
         said_all: endpoints that have told their peer all that they had to declare at first.
     """
 
     def __init__(self, link: Link) -> None:
         self.keys = KeyTables()
         self.subscriptions: dict[str, dict[Declared, str]] = {}
-        self.recovering: dict[tuple[str, str], int] = {}
+        self.recovering: dict[tuple[str, str], list[int]] = {}
         self.said_all: set[str] = set()
         self._link = link
         self._queryables: dict[str, dict[Declared, str]] = {}
@@ -84,7 +86,9 @@ class Declarations:
             self._unsubscribed.pop((sender, subject), None)
             of, heartbeats, _ = subject.partition(HEARTBEATS)
             if heartbeats:
-                self.recovering.setdefault((sender, of), frame)
+                frames = self.recovering.setdefault((sender, of), [])
+                if len(frames) < MAX_LIVES:
+                    frames.append(frame)
         return subject
 
     def subscriber_gone(self, detail: Detail, sender: str, receiver: str, mark: Mark) -> str | None:

@@ -424,6 +424,7 @@ class ZenohEngine:
             return
         if self.link.unjoined(source.sender):
             source.untold = UNJOINED
+        self.sources.recent.append((source, event.last_mark().at_ns))
         arrival = Arrival(event.first_mark(), event.last_mark(), False, event.fresh_id, None)
         for subscriber in self.audience.of(source):
             if self.world is not None:
@@ -586,8 +587,8 @@ class ZenohEngine:
                 return
             self.audience.changed()
             subject = declared.subscriber(detail, sender, receiver, event.frame)
-            if subject is not None and self.link.multicast and self.link.listens_here(sender):
-                self.audience.subscribes_now(sender, subject, event.first_mark())
+            if subject is not None:
+                self.audience.begins(sender, subject, event.first_mark())
         elif what == "final" and detail.get("interest") == INITIAL_INTEREST:
             declared.said_all.add(sender)
         elif what == "u_queryable":

@@ -159,7 +159,6 @@ class HopCounter:
         self.repeated = 0  # of these: the same sn again
         self.late = Note()  # of these: sns that had been passed over
         self.gaps: list[HopGap] = []
-        self._gap_times: list[int] = []  # when they showed, never falling
         self.lost = RangeSet()  # passed over, less what is normal
         self.skips = 0  # after final fragments (8.4)
         self.abandoned = Times()  # fragmented messages that stop half way, one sn skipped
@@ -329,8 +328,6 @@ class HopCounter:
         self.lost.add(first, stop)
         if len(self.gaps) < MAX_GAPS:
             self.gaps.append(HopGap(first, stop, self._before, came))
-            latest = self._gap_times[-1] if self._gap_times else came.at_ns
-            self._gap_times.append(max(latest, came.at_ns))
         else:
             self.unlisted_gaps += 1
 
@@ -351,7 +348,6 @@ class HopCounter:
         place = bisect_left(self.gaps, begin, key=lambda gap: gap.revealed.frame)
         return place < len(self.gaps) and self.gaps[place].revealed.frame <= end
 
-    def gaps_between(self, start_ns: int, stop_ns: int) -> bool:
-        """Whether sns were passed over in this span of time."""
-        place = bisect_left(self._gap_times, start_ns)
-        return place < len(self._gap_times) and self._gap_times[place] <= stop_ns
+    def threw_away(self, begin: int, end: int) -> bool:
+        """Whether frames came in vain from one job frame to another."""
+        return any(begin <= mark.frame <= end for mark in self.discarded.marks)

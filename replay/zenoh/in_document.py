@@ -1,6 +1,7 @@
 """The design document's machine beside what passes on one leg (zenoh.md 10)."""
 
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.worth import BEGINNING
 from seqaudit.replay.sequence.gaps import Arrival, Mark
 from seqaudit.replay.sequence.ranges import Range
 from seqaudit.replay.zenoh.causes import Cause
@@ -25,12 +26,10 @@ class InDocument:
         if self.world is None:
             return
         zid, _, entity = source.source.partition("/")
-        since = 0 if before is None else before.at_ns
+        since = BEGINNING if before is None else before.frame
         on_link = any(
-            counter.gaps_between(since, event.at_ns)
-            or any(since <= mark.at_ns <= event.at_ns for mark in counter.discarded.marks)
-            for (sender, receiver, _), counter in self._link.counters.items()
-            if sender == source.sender and receiver == source.receiver
+            counter.passed_over(since, event.frame) or counter.threw_away(since, event.frame)
+            for counter in self._link.ways(source.sender, source.receiver)
         )
         self.world.missing(source.sender, zid, entity, source.key or "", first, on_link=on_link)
 

@@ -261,8 +261,7 @@ class Link:
 
     def lacks(self, sender: str, receiver: str) -> bool:
         """Frames of one end to the other are missing."""
-        ways = *self.retired, *self.counters.items()
-        return any(counter.lost for way, counter in ways if way[:2] == (sender, receiver))
+        return any(counter.lost for counter in self.ways(sender, receiver))
 
     def hole(self, event: Event) -> None:
         """Bytes of the connection are missing here, or could not be read."""
@@ -279,23 +278,16 @@ class Link:
             for hole in self.holes
             if hole.sender == sender and begin <= hole.first and hole.last <= end
         )
-        ways = [one for one in (*self.retired, *self.counters.items()) if one[1].frames]
-        if not size or not ways:  # low latency: no frame has a number
+        if not size or not (self.counters or self.retired):  # low latency: no frame has a number
             return size
-        passed = any(
-            counter.passed_over(begin, end)
-            for way, counter in ways
-            if way[:2] == (sender, receiver)
-        )
-        return size if passed else 0
+        ways = self.ways(sender, receiver)
+        return size if any(counter.passed_over(begin, end) for counter in ways) else 0
 
-    def gap_towards(self, receiver: str, start_ns: int, stop_ns: int) -> bool:
-        """Transport sns are missing on the way to an endpoint, between two times."""
-        return any(
-            counter.gaps_between(start_ns, stop_ns)
-            for (_, towards, _), counter in self.counters.items()
-            if towards == receiver
-        )
+    def ways(self, sender: str | None, receiver: str) -> Iterator[HopCounter]:
+        """Counters of what one end, null: any, sends another, of all sessions."""
+        for way, counter in (*self.retired, *self.counters.items()):
+            if way[1] == receiver and sender in (None, way[0]):
+                yield counter
 
     def all_here(self, sender: str, receiver: str) -> bool:
         """Whether nothing that matters to a receiver of samples can have come by another link.

@@ -255,7 +255,7 @@ class Queries:
         if query is not None:
             query.settled = self._moments.elapsed.watch(mark, SETTLED_NS)
             query.answered_by = self._link.hop(event, first_hop(event))
-            query.reply_gap = self._gap_since(query, event.at_ns)
+            query.reply_gap = self._gap_since(query)
             self._end(query, mark)
 
     def lapse(self, identity: Identity, query: Query) -> None:
@@ -263,7 +263,7 @@ class Queries:
         if self._open.get(identity) is not query:
             return
         query.timed_out = True
-        query.reply_gap = self._gap_since(query, query.deadline_ns)
+        query.reply_gap = self._gap_since(query)
         self._open.lapse(identity)
         self._end(query, Mark(query.asked.frame, query.deadline_ns))
 
@@ -273,7 +273,7 @@ class Queries:
             query = self._open.pop(identity)
             assert query is not None
             query.gone = True
-            query.reply_gap = self._gap_since(query, mark.at_ns)
+            query.reply_gap = self._gap_since(query)
             self._end(query, mark)
 
     def _end(self, query: Query, mark: Mark) -> None:
@@ -295,8 +295,10 @@ class Queries:
             subscriber.query_ended(query, mark)
             self._audience.lanes_of(subscriber).query_ended(query, mark)
 
-    def _gap_since(self, query: Query, stop_ns: int) -> bool:
-        return self._link.gap_towards(query.requester, query.asked.at_ns, stop_ns)
+    def _gap_since(self, query: Query) -> bool:
+        """Transport sns were passed over on the way to its requester since it was asked."""
+        ways = self._link.ways(None, query.requester)
+        return any(counter.passed_over(query.asked.frame, END) for counter in ways)
 
 
 def _history_of(query: Query, subscriber: Subscriber) -> bool:

@@ -42,6 +42,13 @@ UNJOINED: Final = (
 EARLY: Final = (
     "samples came just before it was declared to the group: nothing shows whether it was there"
 )
+COMING: Final = (
+    "samples came for another subscriber of its node just before it was declared: nothing shows "
+    "whether it was handed them, too"
+)
+LEAVING: Final = (
+    "samples came just before it was undeclared: nothing shows whether it was handed them still"
+)
 CLOSED: Final = (
     "its receiver said nothing more, and another session began at the same address before any "
     "Close: nothing shows when its socket was closed, and what came behind that reached nobody"

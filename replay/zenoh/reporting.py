@@ -236,7 +236,7 @@ class ZenohReporter(Reporter[ZenohSubject]):
         begin, end = gap.before.frame if gap.before else BEGINNING, gap.revealed.frame
         if any(counter.passed_over(begin, end) for counter in counters):
             return ON_LINK
-        if any(begin <= mark.frame <= end for c in counters for mark in c.discarded.marks):
+        if any(counter.threw_away(begin, end) for counter in counters):
             return DISCARDED
         if source.live.within(gap.first, gap.stop):
             return OUT_OF_ORDER

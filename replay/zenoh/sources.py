@@ -1,5 +1,6 @@
 """What publishers sent over one leg: their samples, numbered or not (zenoh.md 5.2, 9.2)."""
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -15,6 +16,8 @@ from seqaudit.replay.zenoh.hops import Hop, HopCounter
 
 #: Sources kept apart; a hostile capture may name millions.
 MAX_SOURCES: Final = 20_000
+#: Runs of samples that are remembered as the last ones.
+MAX_RECENT: Final = 1_000
 #: End of the name of a source that is numbered in attachments (zenoh.md 9.7).
 ROS: Final = "/ros"
 BLOCK: Final = 8  # bit D of the QoS extension (zenoh.md 4)
@@ -136,10 +139,12 @@ class Sources:
 
     Attributes:
         crossing: nodes whose samples leave in another order than that of their sns.
+        recent: sources whose samples came last, and when.
     """
 
     def __init__(self) -> None:
         self.crossing: set[str] = set()
+        self.recent: deque[tuple[Source, int]] = deque(maxlen=MAX_RECENT)
         self.all: dict[tuple[str, str, str], Source] = {}
         self._by_name: dict[str, list[Source]] = {}  # by source, and by the zid of it
 

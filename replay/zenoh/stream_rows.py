@@ -102,6 +102,8 @@ def summary(
             _untold(row, FIGURES, untold)
         elif engine.world is None and proven < (row["lost"] or 0):
             _lacking(row, proven, why_lacking(subscriber, source, report.worth))
+        if row["delivered"] is not None and subscriber.border is not None:
+            _untold(row, ("delivered", "subscribers"), subscriber.border)
     return row
 
 

@@ -52,8 +52,9 @@ class Around(Protocol):
     def asks_nobody(self) -> bool:
         """No query of its node would be sent: it ends at once, and what is missing is missed."""
 
-    def asks_from(self) -> int | None:
-        """The job frame of the declaration that it asks for what it misses; null: none does."""
+    def asks_from(self, since: int) -> int | None:
+        """The job frame of the declaration that it, which lives since then, asks for what it
+        misses; null: none is its."""
 
     def in_hole(self, gap: Gap) -> int:
         """Bytes of the way of the samples that are missing where a gap is, and are no loss."""
@@ -91,7 +92,7 @@ class Subscriber:
     ) -> None:
         self.around = around
         self._retention_ns = retention_ns
-        self._touched_ns: int | None = None
+        self.touched_ns: int | None = None
         self.forgotten = 0  # times that an idle source was forgotten
         self.subject = subject
         self.source = source
@@ -143,12 +144,13 @@ class Subscriber:
         self._delivered_at: Mark | None = None
         self._filling: Query | None = None
         self.untold: str | None = None  # why frames do not tell what it was handed
+        self.border: str | None = None  # why they do not tell that of its first or last samples
 
     @property
     def asks_from(self) -> int | None:
         """The job frame from which on it is known to ask for what it misses; null: it is not."""
         return min(
-            (at for at in (self.asking.since, self.around.asks_from()) if at is not None),
+            (at for at in (self.asking.since, self.around.asks_from(self.since)) if at is not None),
             default=None,
         )
 
@@ -182,7 +184,7 @@ class Subscriber:
 
     def _forget_if_idle(self, arrival: Arrival) -> None:
         """What is known of a source goes after an hour without it (S26)."""
-        touched, self._touched_ns = self._touched_ns, arrival.last.at_ns
+        touched, self.touched_ns = self.touched_ns, arrival.last.at_ns
         if not self.shipped or touched is None:
             return
         if arrival.first.at_ns - touched <= self._retention_ns:

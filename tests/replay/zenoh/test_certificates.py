@@ -17,6 +17,7 @@ from tests.replay.zenoh.test_engine import (
     ZID,
     Session,
     answered,
+    document,
     stream,
 )
 
@@ -190,6 +191,19 @@ def test_one_that_was_undeclared_asks_for_nobody_who_subscribes_later(
     assert said(found, "ZN001") == said(found, "ZN002") == said(found, "CP007") == []
 
 
+def test_one_that_was_undeclared_asks_for_later_publishers_as_well() -> None:
+    """Recorded: at each heartbeat of one that it had nothing of. Whoever subscribes then has not
+    declared by that that it asks."""
+    session = WideSession().put(0)
+    session.subscriber(z.declare(2, 5, 1, "/@adv/pub/**", own=False))
+    session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1))
+    session.subscriber(z.declare(2, 2, 1, own=False)).put(5).lose().put(7)
+    found = answered(session.ask(1, "_sn=..7", TOKEN), 1, 6, 7).put(8).wait(3.0).put(9).played()[1]
+    rows = [r.detail for r in found if r.kind == STREAM and r.detail.get("kind") == "samples"]
+    assert (rows[-1]["subscriber_recovers"], rows[-1]["recovered"]) == (None, 0)
+    assert [miss["nb"] for miss in rows[-1]["misses"]] == [1]
+
+
 def test_who_asks_for_late_publishers_only_need_not_recover() -> None:
     """Recorded: `detect_late_publishers` without recovery, and the miss callback came at once."""
     session = answered(WideSession().ask(1, "_anyke", TOKEN), 1, 0).put(1).lose().put(3)
@@ -290,6 +304,16 @@ def test_where_samples_were_lost_is_told_by_frames_as_clocks_are_set_back() -> N
     found = settled(session, 6).played()[1]
     assert said(found, "ZN004") == []
     assert said(found, "ZN005") != []
+
+
+def test_the_document_s_cache_had_what_was_lost_on_the_link_whatever_the_clock_says() -> None:
+    """The same capture, its clock set back between a sample and the next one that came."""
+    told = []
+    for back_s in (0, 30):
+        session = WideSession().wait(60).put(0).lose().wait(-back_s).put(2, 3).wait(3.0).put(4)
+        row = stream(session.played(given=document(cache_origin="any"))[1])
+        told.append((row["recovered"], row["unrecovered"], row["delivered"]))
+    assert told[0] == told[1] == (1, 0, [[0, 4]])
 
 
 def test_without_a_vantage_nobody_says_what_was_delivered_or_lost() -> None:

@@ -24,7 +24,7 @@ from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.findings import results
 from seqaudit.replay.zenoh.hops import initial_sn
 from seqaudit.replay.zenoh.query import Sort
-from seqaudit.replay.zenoh.reasons import EARLY, SEVERAL, UNDECLARED, UNJOINED
+from seqaudit.replay.zenoh.reasons import COMING, EARLY, LEAVING, SEVERAL, UNDECLARED, UNJOINED
 from tests.decoders.zenoh import builders as z
 
 ZID = zid_text(z.ZID)
@@ -938,6 +938,32 @@ def test_a_subscriber_ends_when_it_is_undeclared_and_a_later_one_begins_anew() -
     assert [row.detail["delivered"] for row in rows] == [[[0, 2]], [[7, 8]]]
     assert len({row.stream for row in rows}) == 2
     assert rules(found) == set()
+
+
+@pytest.mark.parametrize(("later_s", "told"), [(0.0, True), (-0.007, False)])
+def test_what_came_just_before_a_subscriber_was_undeclared_it_need_not_have_had(
+    later_s: float, told: bool
+) -> None:
+    """Recorded: the node drops it first, and 0.4 ms later its declaration leaves."""
+    session = Session().put(0, 1, 2).wait(later_s)
+    _, found = session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1)).played()
+    row = stream(found)
+    assert (row["delivered"], row["lost"]) == ([[0, 2]] if told else None, 0)
+    assert row["unknown"].get("delivered") == (None if told else LEAVING)
+
+
+@pytest.mark.parametrize(("later_s", "told"), [(0.0, True), (-0.007, False)])
+def test_what_came_for_another_just_before_a_subscriber_was_declared_it_may_have_had(
+    later_s: float, told: bool
+) -> None:
+    """Recorded: two samples, 1.3 ms before its declaration passed."""
+    session = Session().put(0, 1, 2).wait(later_s)
+    _, found = session.subscriber(z.declare(2, 9, 0, "demo/*", own=False)).put(3).played()
+    rows = {r.detail["subscriber"]: r.detail for r in found if r.kind == STREAM
+            and r.detail["kind"] == "samples"}  # fmt: skip
+    assert rows["demo/sensor"]["delivered"] == [[0, 3]]
+    assert rows["demo/*"]["delivered"] == ([[3, 3]] if told else None)
+    assert rows["demo/*"]["unknown"].get("delivered") == (None if told else COMING)
 
 
 def test_another_node_at_the_same_endpoint_has_other_subscribers() -> None:

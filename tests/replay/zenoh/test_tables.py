@@ -85,7 +85,7 @@ class Alone:
     def asks_nobody(self) -> bool:
         return False
 
-    def asks_from(self) -> int | None:
+    def asks_from(self, since: int) -> int | None:
         return None
 
     def in_hole(self, gap: Gap) -> int:
