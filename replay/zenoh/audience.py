@@ -26,10 +26,8 @@ from seqaudit.replay.zenoh.reasons import (
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source, Sources, placed
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
-#: A member that subscribes gets samples before the group hears of it, recorded with 0.3 ms.
+#: A node registers a subscriber, or drops it, before anybody hears of it: recorded with 2 ms.
 SOON_NS: Final = 3_000_000
-#: A node registers a subscriber, or drops it, before its declaration leaves: recorded with 2 ms.
-BORDER_NS: Final = 5_000_000
 #: What came so long before its receiver's host said that nobody listens there may have waited in
 #: the socket when that was closed, between the two: recorded with 16 ms.
 CLOSING_NS: Final = 100_000_000
@@ -259,13 +257,12 @@ class Audience:
                 self._subscribes_now(endpoint, subject, mark)
             return
         for source, at_ns in self._sources.recent:
-            identity = (source.receiver, subject, self.machine(source))
-            if source.receiver != endpoint or mark.at_ns - at_ns >= BORDER_NS:
+            if source.receiver != endpoint or mark.at_ns - at_ns >= SOON_NS:
                 continue
             if source.key is None or not matches(subject, source.key):
                 continue
-            if identity not in self.subscribers:
-                self._subscriber(source, subject).border = COMING
+            if (source.receiver, subject, self.machine(source)) not in self.subscribers:
+                self._subscriber(source, subject).border = source.live.stop() - 1, COMING
 
     def unsubscribes(self, endpoint: str, subject: str, mark: Mark) -> None:
         """The last subscriber of a node at a key expression is gone; a later one begins anew.
@@ -279,8 +276,8 @@ class Audience:
         if "@adv" not in subject and len(self._left_at) < MAX_SOURCES:
             self._left_at.add(endpoint)
         for (receiver, _, name), one in self.ended[before:]:
-            if one.touched_ns is not None and mark.at_ns - one.touched_ns < BORDER_NS:
-                one.border = LEAVING
+            if one.touched_ns is not None and mark.at_ns - one.touched_ns < SOON_NS:
+                one.border = -1, LEAVING
             self._left.setdefault((receiver, name), []).append(one)
 
     def asks_history(self, subject: str, query: Query) -> None:

@@ -28,13 +28,19 @@ def asked_for(queries: Iterable[Query]) -> dict[int, Query]:
 
 
 def recovered(
-    source: Source, came_back: RangeSet, queries: Iterable[Query], *, in_order: bool
+    source: Source,
+    came_back: RangeSet,
+    queries: Iterable[Query],
+    *,
+    in_order: bool,
+    crossing: bool,
 ) -> RangeSet:
     """Samples that were lacked, as requests say, and came by a reply, no live copy between.
 
     Args:
         came_back: what only replies brought.
         in_order: the transport keeps order (TCP).
+        crossing: samples do not leave in the order of their sns.
     """
     found = RangeSet()
     for query in queries:
@@ -44,7 +50,7 @@ def recovered(
             continue
         if query.sort not in (Sort.RECOVERY, Sort.HEARTBEAT):
             continue
-        if not nothing_live_between(source, query.asked.frame, query.ended.frame):
+        if not nothing_live_between(source, query.unread(crossing=crossing), query.ended.frame):
             continue
         if not in_order and not _not_overtaken(query):
             continue
@@ -97,7 +103,9 @@ def answered_whole(query: Query) -> Stretch | None:
     return stretch
 
 
-def missed(source: Source, misses: Iterable[Miss], queries: Iterable[Query]) -> RangeSet:
+def missed(
+    source: Source, misses: Iterable[Miss], queries: Iterable[Query], *, crossing: bool
+) -> RangeSet:
     """Samples that were lacked, were not among the whole answer, and did not come live either."""
     every = list(queries)
     jumps = {(jump.first, jump.stop) for jump in dropped_jumps(source)}
@@ -108,7 +116,7 @@ def missed(source: Source, misses: Iterable[Miss], queries: Iterable[Query]) -> 
             continue
         if answered_whole(query) is None or not _alone(query, every):
             continue
-        if not nothing_live_between(source, query.asked.frame, query.ended.frame):
+        if not nothing_live_between(source, query.unread(crossing=crossing), query.ended.frame):
             continue
         stop = miss.stop if (miss.first, miss.stop) in jumps else miss.first + 1
         found.add(miss.first, stop)

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from seqaudit.replay.sequence.elapsed import Watch
-from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.gaps import Gap, Mark
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh.hops import Hop
 
@@ -38,6 +38,8 @@ class Query:
     last: int | None
     asked: Mark
     deadline_ns: int
+    #: Job frames of the sample before a gap at its first sn, -1: of none, and of what showed it.
+    gap: tuple[int, int] | None = None
     request_id: int | None = None  # null: not on the wire
     lasted: Watch | None = None  # its timeout, as far as it certainly passed; null: not on the wire
     newest: int | None = None  # highest sn of its source that had come live when it was asked
@@ -62,6 +64,24 @@ class Query:
     all_lost: bool = False  # nothing of its source had come, and frames are missing
     quiet: bool = False  # asked while nothing was missing
     evicted: RangeSet | None = None  # what the cache no longer had; null: its depth is not known
+
+    def follows(self, gap: Gap | None) -> None:
+        """A gap of a subscriber that it may be of begins at its first sn."""
+        if gap is not None:
+            found = -1 if gap.before is None else gap.before.frame, gap.revealed.frame
+            self.gap = found if self.gap is None else min(found, self.gap)
+
+    def unread(self, *, crossing: bool) -> int:
+        """The first job frame that its subscriber may not have read yet when it lacked the first
+        sn: it asks when it reads what shows the gap, however much has come since.
+
+        Args:
+            crossing: samples do not leave in the order of their sns, so that what is missing
+                before that may hold another sample that showed it, and what it asks for.
+        """
+        if self.gap is None:
+            return self.asked.frame
+        return min(self.gap[not crossing] + 1, self.asked.frame)
 
     @property
     def final(self) -> bool:

@@ -164,10 +164,12 @@ class ZenohReporter(Reporter[ZenohSubject]):
         if found is None:
             mine = self.queries_of(subscriber)
             in_order = self.engine.link.transport == "tcp"
-            found = self._proven[id(subscriber)] = (
-                certificates.recovered(source, subscriber.recovered, mine, in_order=in_order),
-                certificates.missed(source, subscriber.misses, mine),
+            crossing = source.node in self.engine.sources.crossing
+            back = certificates.recovered(
+                source, subscriber.recovered, mine, in_order=in_order, crossing=crossing
             )
+            missed = certificates.missed(source, subscriber.misses, mine, crossing=crossing)
+            found = self._proven[id(subscriber)] = back, missed
         return found
 
     def about(

@@ -102,8 +102,10 @@ def summary(
             _untold(row, FIGURES, untold)
         elif engine.world is None and proven < (row["lost"] or 0):
             _lacking(row, proven, why_lacking(subscriber, source, report.worth))
-        if row["delivered"] is not None and subscriber.border is not None:
-            _untold(row, ("delivered", "subscribers"), subscriber.border)
+        at, why = subscriber.border or (-1, "")
+        brought = RangeSet(subscriber.delivery.ranges).within(at, at + 1)  # by history
+        if row["delivered"] is not None and why and not brought:
+            _untold(row, ("delivered", "subscribers"), why)
     return row
 
 

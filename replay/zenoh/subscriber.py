@@ -144,7 +144,8 @@ class Subscriber:
         self._delivered_at: Mark | None = None
         self._filling: Query | None = None
         self.untold: str | None = None  # why frames do not tell what it was handed
-        self.border: str | None = None  # why they do not tell that of its first or last samples
+        #: A sample at the beginning or end of its life that it may have had, and why none tells.
+        self.border: tuple[int, str] | None = None
 
     @property
     def asks_from(self) -> int | None:
@@ -243,6 +244,7 @@ class Subscriber:
             stop = self.tracker.known_stop if query.last is None else query.last + 1
             first = self.tracker.known_stop if query.first is None else query.first
             self.tracker.request(first, stop, query.asked, query.requester)
+            query.follows(self.tracker.gap_of(first))
 
     def query_ended(self, query: Query, mark: Mark) -> None:
         """Final, timeout (S22) or end of the session; at the last one all pending goes (S18)."""

@@ -109,6 +109,24 @@ def test_a_whole_answer_without_the_sample_proves_that_it_was_missed() -> None:
     assert said(found, "ZN002") == [("proven", [[1, 1]])]
 
 
+@pytest.mark.parametrize(("crossing", "certainty"), [(False, "proven"), (True, "likely")])
+def test_what_is_missing_before_a_gap_shows_may_have_shown_it_and_held_the_sample(
+    crossing: bool, certainty: str
+) -> None:
+    """Recorded with six threads, whose samples cross: what was read 20 ms late lay in a hole with
+    what filled it, before the first sample here that shows the gap."""
+    session = WideSession().put(*([1, 0] if crossing else [0, 1])).lose().put(3).ask(1, "_sn=2..")
+    found = answered(session, 1, 3).put(4).played()[1]
+    assert said(found, "ZN002") == [(certainty, [[2, 2]])]
+
+
+def test_what_is_missing_between_a_gap_and_its_query_may_be_what_it_asks_for() -> None:
+    """Its subscriber reads, and asks, later than samples come."""
+    session = uncaptured(WideSession().put(0).lose().put(2), 1).ask(1, "_sn=1..")
+    found = answered(session, 1, 2).put(3).played()[1]
+    assert said(found, "ZN002") == [("likely", [[1, 1]])]
+
+
 @pytest.mark.parametrize("gone", ["before the answer", "before the request", "the final"])
 def test_an_answer_with_a_hole_in_it_leaves_a_miss_likely(gone: str) -> None:
     session = WideSession().put(0).lose().put(2)

@@ -940,7 +940,7 @@ def test_a_subscriber_ends_when_it_is_undeclared_and_a_later_one_begins_anew() -
     assert rules(found) == set()
 
 
-@pytest.mark.parametrize(("later_s", "told"), [(0.0, True), (-0.007, False)])
+@pytest.mark.parametrize(("later_s", "told"), [(0.0, True), (-0.008, False)])
 def test_what_came_just_before_a_subscriber_was_undeclared_it_need_not_have_had(
     later_s: float, told: bool
 ) -> None:
@@ -952,7 +952,7 @@ def test_what_came_just_before_a_subscriber_was_undeclared_it_need_not_have_had(
     assert row["unknown"].get("delivered") == (None if told else LEAVING)
 
 
-@pytest.mark.parametrize(("later_s", "told"), [(0.0, True), (-0.007, False)])
+@pytest.mark.parametrize(("later_s", "told"), [(0.0, True), (-0.008, False)])
 def test_what_came_for_another_just_before_a_subscriber_was_declared_it_may_have_had(
     later_s: float, told: bool
 ) -> None:
