@@ -177,8 +177,15 @@ def _missing(alone: dict[str, Any], among: dict[str, Any]) -> _Difference | None
 
 
 def _of_file(row: Any, report: dict[str, Any]) -> Any:
-    """A row that names the file: networks apart, of which each is a capture, move numbers."""
-    return row | {"capture": report["captures"][row["capture"]]["files"][0].rpartition("/")[2]}
+    """A row that names the file: networks apart, of which each is a capture, move numbers; and end
+    each with its own last frame, to which a gap may be open."""
+    capture = report["captures"][row["capture"]]
+    named = row | {"capture": capture["files"][0].rpartition("/")[2]}
+    if story := row.get("story"):
+        steps = [step if step["frame"] or step["at_ns"] != capture["last_ns"] else {
+                 "step": step["step"], "at": "the end"} for step in story["steps"]]  # fmt: skip
+        named["story"] = story | {"steps": steps}
+    return named
 
 
 def _in_doubt(row: Any, other: Any) -> Any:
