@@ -177,8 +177,9 @@ class _PgmFindings(Reporter[_PgmSubject]):
         )  # fmt: skip
         yield from self._holes(
             "CP007", by_fate.get(Fate.FOREIGN, []), UNDECIDABLE,
-            "{count:packet} of {sender_member} {count|is|are} not in this capture; another "
-            "receiver asked for {count|it|them}, {receiver_member} did not.",
+            "{count:packet} of {sender_member} {count|is|are} in this capture as RDATA alone, and "
+            "no NAK of {receiver_member} for {count|it|them}: another receiver asked for "
+            "{count|it|them}, or the capture missed its NAKs.",
         )  # fmt: skip
         yield from self._inside()
         yield from self._holes(

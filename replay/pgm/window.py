@@ -261,6 +261,10 @@ class PgmWindow:
             self._tick.shows(mark)
         if self.start is None or self.lead is None:
             self.start = self.next = self.lead = first
+        elif repair and stop > max(first, self.lead):  # what is repaired had been sent before
+            if first > self.lead:
+                self._reveal(first, mark, "a higher sqn")
+            self._reveal(stop, mark, "its RDATA")
         if first > self.lead:
             self._reveal(first, mark, "a higher sqn")
         if self._gave_up and first < self.next:

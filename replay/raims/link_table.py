@@ -190,10 +190,12 @@ class LinkTable:
         )
 
     def lacks_own(self, since: int) -> bool:
-        """Does the capture lack something that the observer itself sent behind a frame?"""
-        return any(link.own and link.sent_gap > since for link in self.pgm.values()) or any(
-            self.leaves(name) and mark.frame > since for name, mark in self.holes.items()
-        )
+        """Does the capture lack something that the observer itself sent behind a frame? Of what it
+        sent before the first of these that are captured, one has to know something to miss more."""
+        own = [link for link in self.pgm.values() if link.own]
+        gaps = [link.sent_gap for link in own] + [link.sent_before for link in own if since >= 0]
+        gaps += [mark.frame for name, mark in self.holes.items() if self.leaves(name)]
+        return max(gaps, default=-1) > since
 
     def inbox_lacks(self, name: str, since: int) -> bool:
         """Does the capture lack packets of a point-to-point link that came since a frame?"""
@@ -214,7 +216,7 @@ class LinkTable:
         """What did not come on the link between the stream's last message and this one; null where
         this one follows it, or is its first."""
         high = stream.truth.high
-        if stream.glsno:
+        if stream.glsno or high is None:
             high = stream.seen.stop() - 1 if stream.seen else None
         if high is None or event.seqno is None or event.seqno == high + 1:
             return None

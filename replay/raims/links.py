@@ -134,6 +134,7 @@ class PgmLink:
         self.repeating: set[tuple[int, int]] = set()  # runs of messages, some of which came again
         self.partly_frame = -1  # the last of either
         self.sent_gap = -1  # the last frame that shows that some of its own are not captured whole
+        self.sent_before = -1  # its first one of these that are captured, if others were before
         self.repairing = False  # the packet that came last is a repair
         self._address = address
         self._sent: int | None = None  # one past the highest of its own, as on the wire
@@ -217,7 +218,9 @@ class PgmLink:
         if self.own:
             if word not in _TELLING or seqno is None:
                 return not self.window.ended
-            if self.window.ended or row[18] & Flag.CUT or self._skips(word, seqno):
+            if self.window.ended or row[18] & Flag.CUT or self._sent is None:
+                return False
+            if self._skips(word, seqno):
                 return False
             self._sent = seqno + (row[15] if word == "ODATA" else 1)
             return True
@@ -239,18 +242,18 @@ class PgmLink:
         if word not in _TELLING or seqno is None:
             return
         skips = self._skips(word, seqno)
-        if skips > 0 or event.flags & Flag.CUT:
+        if self._sent is None and skips:  # they begin at 0
+            self.sent_before = event.frame
+        elif skips > 0 or event.flags & Flag.CUT:
             self.sent_gap = event.last_mark().frame
-        if skips >= 0:
+        if self._sent is None or skips >= 0:
             self._sent = seqno + (event.count if word == "ODATA" else 1)
 
     def _skips(self, word: str, seqno: int) -> int:
         """How many of the observer's own packets are not captured before one, or up to the one that
         an SPM names; negative where these had been captured before."""
-        if self._sent is None:
-            return 0
         before = seqno if word == "ODATA" else seqno + 1
-        return (before - self._sent + SQNS // 2) % SQNS - SQNS // 2
+        return (before - (self._sent or 0) + SQNS // 2) % SQNS - SQNS // 2
 
     def _came(self, fresh: list[Range], first: int, stop: int, *, run: bool) -> None:
         """Packets [first, stop) came, of which those in ``fresh`` are new; their messages follow.

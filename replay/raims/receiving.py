@@ -20,7 +20,7 @@ from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.pieces import Pieces
 from seqaudit.replay.raims.releases import DECEMBER_2024
 from seqaudit.replay.raims.state import MAX_NOTICES, RaimsState, stream_of
-from seqaudit.replay.raims.streams import RaimsStream, RepeatedMessage
+from seqaudit.replay.raims.streams import MAX_NOTES, RaimsStream, RepeatedMessage
 from seqaudit.replay.raims.subscriber import Ruling, Status
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -186,6 +186,8 @@ class Receiving:
         state, verdict = self._state, verdicts[0]
         if verdict.status is Status.FIRST and not verdict.rotated:
             stream.truth.high = None  # what passed while nobody had subscribed is no loss
+            if missing is not None and len(stream.joined) < MAX_NOTES:
+                stream.joined.append(missing)
         copies = stream.truth.copies
         loss = stream.truth.step(
             message.seqno, message.stop, message.event.conn_id, missing,

@@ -11,7 +11,7 @@ from seqaudit.replay.contract.worth import SHOWN, Claim, Doubt, Span
 from seqaudit.replay.raims.clocks import off
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW
-from seqaudit.replay.raims.links import Missing
+from seqaudit.replay.raims.links import BYTES_MISSING, Missing
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.truth import Loss
@@ -207,8 +207,9 @@ class RaimsReporter(Reporter[Subject]):
                 return f"{NOT_CAPTURED}: {why}"
         if peer is not None and peer.dropped_though_heard:
             return DROPPED
-        for missing in (*(gap.missing for gap in stream.gaps), self.engine.links.behind(stream)):
-            if not _is_told(missing):
+        behind = self.engine.links.behind(stream)
+        for missing in (*(gap.missing for gap in stream.gaps), *stream.joined, behind):
+            if not _is_told(missing) or missing is BYTES_MISSING:
                 return f"{NOT_CAPTURED}: {missing.reason}"
         return None
 

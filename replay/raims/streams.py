@@ -136,6 +136,7 @@ class RaimsStream:
         self.again: list[tuple[int, Mark]] = []  # frames that begin a second time
         self.network_duplicates = 0
         self.gaps: list[NumberGap] = []  # of GLSNO numbers
+        self.joined: list[Missing] = []  # what did not come just before a first message
 
     @property
     def subjects(self) -> Iterable[str]:

@@ -101,8 +101,8 @@ def test_an_original_that_only_another_receiver_asked_for_is_not_lost_here(tmp_p
     assert said(report, "PG001", "PG002") == said(whole, "PG001")
     assert said(report, "CP007") == [
         ("CP007", "cannot be told",
-         "1 packet of 10.77.0.1 is not in this capture; another receiver asked for it, "
-         "10.77.0.3 did not.")
+         "1 packet of 10.77.0.1 is in this capture as RDATA alone, and no NAK of 10.77.0.3 for it: "
+         "another receiver asked for it, or the capture missed its NAKs.")
     ]  # fmt: skip
 
 

@@ -96,6 +96,16 @@ def test_a_repair_that_only_another_receiver_asked_for_shows_no_loss_here() -> N
     assert (rows[0].detail["recovered"], rows[0].detail["lost"]) == (None, None)
 
 
+def test_a_packet_that_comes_as_its_repair_first_had_been_sent_before() -> None:
+    """Where the NAKs are missing in the capture nothing else says that it was lost, or late."""
+    rows = received(packet("RDATA", 1), packet("ODATA", 2), packet("RDATA", 3, 0.1))
+    found = only(rows, "CP007")
+    assert (found["facts"]["count"], found["seqnos"]) == (1, [[3, 3]])
+    assert (rows[0].detail["recovered"], rows[0].detail["lost"]) == (None, None)
+    asked = received(packet("ODATA", 2), nak(3, 0.1), packet("RDATA", 3, 0.2))
+    assert rules_of(asked) == ["PG001"]
+
+
 def test_packets_asked_for_and_open_at_the_end_are_no_loss_yet() -> None:
     rows = received(packet("ODATA", 1), packet("ODATA", 7), *(nak(n, 0.1) for n in range(2, 7)))
     found = only(rows, "PG008")

@@ -34,6 +34,7 @@ def join(world: World, at: float, number: int, word: str = "JOIN", subject: str 
 
 def sends(world: World, word: str, sqn: int, at: float) -> None:
     """A packet of the observer's own TSI."""
+    world.number += 1
     world.engine.feed(packet(word, sqn, at, world.number, stream=f"{OWN}|", source=HERE))
 
 
@@ -58,10 +59,10 @@ def test_where_words_of_the_daemon_are_missing_its_subscriptions_are_known_up_to
 ) -> None:
     """A change may have been in them, until it states the number of its last one again."""
     world = World()
-    sends(world, "ODATA", 7, 0.0)
+    sends(world, "ODATA", 0, 0.0)
     world.data(F0, 0.5)
     if lacking in ("ODATA", "SPM"):
-        sends(world, lacking, 9 if lacking == "ODATA" else 8, 1.0)
+        sends(world, lacking, 2 if lacking == "ODATA" else 1, 1.0)
     elif lacking:
         ends = f"{HERE}:1>10.77.0.1:2" if lacking == "bytes" else f"10.77.0.1:2>{HERE}:1"
         world.notice("HOLE", 1.0, source=None, stream=f"tcp:{ends}|")
@@ -133,6 +134,38 @@ def test_what_waits_for_a_packet_that_the_daemon_may_have_had_meets_other_subscr
     (stream,) = [row.detail for row in world.rows() if row.kind == STREAM]
     held_up = "came just before a change" in str(stream["unknown"].get("delivered"))
     assert held_up != known
+
+
+@pytest.mark.parametrize(("sqn", "told", "known"), [(3, 0.1, False), (0, 0.1, True), (3, 9, True)])
+def test_what_the_daemon_sent_before_its_first_packet_here_may_be_a_change(
+    sqn: int, told: float, known: bool
+) -> None:
+    """Its packets are numbered from 0 on, and nothing of those before is in the capture."""
+    world = World()
+    world.notice("AUTH", 0.1, source=ME, destination=PEER, sub_seqno=1)
+    sends(world, "ODATA", sqn, 0.2)
+    if told > 1:
+        world.notice("HB", told, source=ME, sub_seqno=1)
+    world.data(F0, 0.3 if told < 1 else 8.0)
+    assert (delivered(world) is not None) == known
+
+
+@pytest.mark.parametrize(("rounds", "known"), [(0, False), (10, True)])
+def test_the_first_message_may_have_been_one_that_the_capture_lacks(
+    rounds: int, known: bool
+) -> None:
+    world = World()
+    join(world, 0.1, 2, "LEAV")
+    for sqn, at in ((1, 0.2), (3, 9.0)):
+        if sqn == 3:
+            join(world, 0.3, 3)
+            world.engine.feed(packet("SPM", 2, 0.4, stream=f"{LINK}|"))
+            for turn in range(rounds):
+                world.engine.feed(nak_on_link(2, 0.5 + turn / 5))
+        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    world.engine.feed(packet("SPM", 3, 20.0, stream=f"{LINK}|"))
+    assert (delivered(world) is not None) == known
 
 
 def test_numbers_by_path_are_of_the_subjects_that_came() -> None:
