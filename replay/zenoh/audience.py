@@ -366,7 +366,7 @@ class Audience:
             return False
         at = first - 1
         living = [lane for one in mine for lane in (one, *self.lanes_of(one).all)]
-        if at in was:
+        if at in was or (at < last and any(one.border for one in left)):
             return all(one.last != at for one in living)
         return at < last and all(one.start is None or one.start > at for one in living)
 

@@ -20,6 +20,9 @@ SEVERAL: Final = (
 READS_LATE: Final = (
     "it asked for what it should have given up long before: it reads what came later than it came"
 )
+BEFORE: Final = (
+    "it had asked for samples below the first that came here: this waited until the answer ended"
+)
 BEHIND: Final = (
     "it asked for what it should have been handed long before: what came here reached it later, or "
     "is handed to nobody, or the request is of another subscriber at its key expression"

@@ -26,14 +26,11 @@ from seqaudit.replay.zenoh.at_once import MANY_GAPS, AtOnce
 from seqaudit.replay.zenoh.causes import Cause, Why
 from seqaudit.replay.zenoh.query import FOR_MISSING, Miss, Query, Sort, Wait
 
-MAX_KEPT_GAPS: Final = 10_000
-MAX_KEPT_MISSES: Final = 10_000
+MAX_KEPT: Final = 10_000
 #: Queries of one flush; periodic ones may never all be over.
 MAX_TRIED: Final = 100
-
 #: Of the state of an idle source (zenoh.md 9.4).
 RETENTION_NS: Final = 3_600_000_000_000
-
 BY_SAMPLE: Final = "a newer sample"
 BY_HEARTBEAT: Final = "heartbeat"
 BY_QUERY: Final = "this subscriber's own query"
@@ -373,6 +370,9 @@ class Subscriber:
             else:  # S3, S5
                 self._quiet(first, stop)
                 self._deliver(first, stop, mark)
+                waits = self._filling is None and self.queries and not self.history_asked
+                if waits and first > self.asking.lowest:
+                    self.untold = self.untold or reasons.BEFORE
                 return
         assert self.last is not None
         if first <= self.last:  # S9
@@ -442,7 +442,7 @@ class Subscriber:
         since = mark if gap is None else gap.revealed
         asked = () if query is None else tuple(self._tried)
         miss = Miss(first, stop, mark, since.at_ns, asked, self.around.has_cache())
-        if len(self.misses) < MAX_KEPT_MISSES:
+        if len(self.misses) < MAX_KEPT:
             self.misses.append(miss)
         for part in self.around.why(self, miss) if at_once else ():
             if part.cause is Cause.NOT_ASKED:
@@ -472,7 +472,7 @@ class Subscriber:
 
     def _release(self, mark: Mark) -> None:
         if self._held is not None and self._delivered_at is not None and self.last is not None:
-            if len(self.waits) < MAX_KEPT_MISSES and self._waited:
+            if len(self.waits) < MAX_KEPT and self._waited:
                 w = self._waited
                 self.waits.append(Wait(w.first(), w.stop(), w.total(), self._held, mark))
             self._held, self._waited = None, RangeSet()
@@ -561,7 +561,7 @@ class Subscriber:
         gap = self.tracker.reveal(stop, arrival.first, BY_REPLY)
         if gap is not None:
             gap.asked(self._filling.asked, self._filling.requester, gap.stop - gap.first)
-            if len(self._by_reply) < MAX_KEPT_GAPS:
+            if len(self._by_reply) < MAX_KEPT:
                 self._by_reply.append(gap)
 
     def _overtaken(self, first: int, stop: int) -> None:
@@ -585,7 +585,7 @@ class Subscriber:
     def _filled(self, gap: Gap, piece: Range, outcome: Outcome, part: Part) -> None:
         count = piece[1] - piece[0]
         self.counts[outcome] += count
-        if part.last is not None and len(self._undelivered) < MAX_KEPT_MISSES:
+        if part.last is not None and len(self._undelivered) < MAX_KEPT:
             self._undelivered.append((piece[1], part))
         if outcome is Outcome.RECOVERED and part.last is not None:
             self.recovered.add(*piece)
@@ -596,5 +596,5 @@ class Subscriber:
 
     def _closed(self, gap: Gap) -> None:
         self.gap_count += 1
-        if len(self.gaps) < MAX_KEPT_GAPS:
+        if len(self.gaps) < MAX_KEPT:
             self.gaps.append(gap)

@@ -120,6 +120,18 @@ def test_what_is_missing_before_a_gap_shows_may_have_shown_it_and_held_the_sampl
     assert said(found, "ZN002") == [(certainty, [[2, 2]])]
 
 
+@pytest.mark.parametrize(("ends", "delivered"), [(False, None), (True, [[5, 6]])])
+def test_what_waits_behind_a_query_that_no_sample_here_explains_is_not_handed_on(
+    ends: bool, delivered: list[list[int]] | None
+) -> None:
+    """Recorded: samples of before its request are not here, nor its answer."""
+    session = WideSession().ask(1, "_sn=3..")
+    if ends:
+        session = answered(session, 1)
+    row = stream(session.put(5, 6).played()[1])
+    assert row["delivered"] == delivered
+
+
 def test_what_is_missing_between_a_gap_and_its_query_may_be_what_it_asks_for() -> None:
     """Its subscriber reads, and asks, later than samples come."""
     session = uncaptured(WideSession().put(0).lose().put(2), 1).ask(1, "_sn=1..")
@@ -207,6 +219,19 @@ def test_one_that_was_undeclared_asks_for_nobody_who_subscribes_later(
     rows = [r for r in found if r.kind == STREAM and r.detail.get("kind") == "samples"]
     assert [row.detail["delivered"] for row in rows] == [[[0, 2]], [[5, 10]]]
     assert said(found, "ZN001") == said(found, "ZN002") == said(found, "CP007") == []
+
+
+def test_one_that_was_undeclared_asks_for_none_that_had_more() -> None:
+    """Recorded: it had not been handed what came 0.4 ms before its end, and asks from there on."""
+    session = WideSession().put(0)
+    session.subscriber(z.declare(2, 9, 0, "demo/*", own=False)).put(1, 2).wait(-0.008)
+    session.subscriber(b"\x9e\x21\x08\x03" + z.zint(9)).put(3, 4, 5).wait(1)
+    session = answered(session.ask(1, "_sn=2..5", TOKEN), 1, 5).put(6, 7).wait(1)
+    found = answered(session.ask(2, "_sn=2..7", TOKEN), 2, 7).played()[1]
+    rows = {r.detail["subscriber"]: r.detail for r in found if r.kind == STREAM
+            and r.detail.get("kind") == "samples"}  # fmt: skip
+    assert rows["demo/sensor"]["subscriber_recovers"] is None
+    assert rows["demo/sensor"]["delivered"] == [[0, 7]]
 
 
 def test_one_that_was_undeclared_asks_for_later_publishers_as_well() -> None:
