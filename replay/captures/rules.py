@@ -62,7 +62,8 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "nothing for three ticks of xmit_interval, or stops asking. What it had asked for before "
         "was lost or late and repaired: UC001 and MC001 say so. Of zenoh: a query that begins "
         "above the missing samples while its subscriber's own counter shows no other between, or "
-        "no query from one that asks at its other gaps.",
+        "no query from one that asks at its other gaps; or bytes of its TCP connection are not "
+        "here (CP012) where transport sns are missing, too.",
         "Capture with a larger buffer; what was lost of these cannot be told from this capture.",
         "jgroups.md 6"),
     warning(
