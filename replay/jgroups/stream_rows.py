@@ -145,7 +145,8 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, unasked
         return
     lost = RangeSet([*window.lost, *yet])
     for part in (*window.by_others, *window.by_rebuilt):
-        doubted += total(lost.remove(*part))
+        for repaired in window.unrecovered.missing(*part):
+            doubted += total(lost.remove(*repaired))
     at_least = lost.total()
     if doubted:
         row["lost"], row["lost_seqnos"] = None, inclusive(listed(lost))

@@ -117,7 +117,7 @@ def beside(whole: Mapping[str, Any], other: Mapping[str, Any]) -> Compared:
 
 def _of_jgroups(row: Mapping[str, Any], of: Mapping[str, Any], told: Compared) -> None:
     """What a member lost was lost in the whole capture as well, what it never got it never did, and
-    of what it delivered nothing is left out in between."""
+    of what it delivered nothing is left out in between; of one that left only bounds are told."""
     for name in ("lost_seqnos", "unrecovered_seqnos"):
         if row[name] is not None and (of["lost"] is not None or name == "unrecovered_seqnos"):
             told.figures += 1
@@ -129,7 +129,7 @@ def _of_jgroups(row: Mapping[str, Any], of: Mapping[str, Any], told: Compared) -
         listed = len(_numbers(row["lost_seqnos"]))
         if row["lost"] != listed:
             told.wrong.append(("lost", row["id"], f"{row['lost']}, and lists {listed}"))
-    if row["delivered"] is not None and of["delivered"] is not None:
+    if None not in (row["delivered"], of["delivered"]) and "delivered" not in row["unknown"]:
         told.figures += 1
         here, whole = _numbers(row["delivered"]), _numbers(of["delivered"])
         within = [n for n in whole if here and here[0] <= n <= here[-1]]

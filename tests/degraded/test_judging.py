@@ -243,7 +243,7 @@ def test_figures_of_a_spoiled_capture_are_no_others_than_those_of_the_whole() ->
 
 def test_what_jgroups_members_lost_and_delivered_is_what_they_did_in_the_whole() -> None:
     def said(lost: list[list[int]], delivered: list[list[int]] | None) -> dict[str, Any]:
-        row = {"id": "s", "system": "nakack4", "role": "receiver", "lost": len(lost)}
+        row = {"id": "s", "system": "nakack4", "role": "receiver", "lost": len(lost), "unknown": {}}
         seqnos = {"lost_seqnos": lost, "unrecovered_seqnos": [], "delivered": delivered}
         return {"streams": [row | seqnos]}
 

@@ -170,9 +170,17 @@ class McastEngine:
         """Is this one in a view that was seen, or does it multicast? Then it is in the cluster,
         also where the capture lacks its join."""
         local = self.members.local
-        own = self.streams.get(f"{self.cluster}|{local}")
-        seen = any(local in view.members for view, _, _ in self.seen.views)
-        return seen or (own is not None and own.arrivals > 0)
+        return self._casts() or any(local in view.members for view, _, _ in self.seen.views)
+
+    def _casts(self) -> bool:
+        return any(s.arrivals > 0 and s.sender == self.members.local for s in self.streams.values())
+
+    def _has_joined(self) -> None:
+        """It has by now: of what came before nobody can tell whether its windows took it, unless a
+        digest still tells."""
+        for stream in self.streams.values() if not (self.epoch.joined or self._casts()) else ():
+            if stream.receiver is not None:
+                stream.receiver.untold = True
 
     def _from_local(self, event: Event) -> bool:
         return event.source is not None and event.source == self.members.local
@@ -399,21 +407,14 @@ class McastEngine:
 
     def _end_windows(self, event: Event) -> None:
         """A view ends them: this member has gone."""
-        assert self.excluded is not None
+        assert self.excluded is not None and self.members.local is not None
         mark, why = self.excluded
         for stream in self.streams.values():
             receiver = stream.receiver
             if receiver is None or receiver.ended is not None:
                 continue
-            assert self.members.local is not None
-            peer = stream.peers.get(self.members.local)
-            low = receiver.start - 1
-            if peer is not None and peer.highest_ack is not None:
-                low = max(low, peer.highest_ack)
-            high = receiver.window.low
-            if stream.sender == event.source and event.seqno is not None:
-                high = min(high, event.seqno - 1)
-            self.reports_interval[stream.key] = (low, high)
+            told = stream.delivered_until(receiver, self.members.local, event)
+            self.reports_interval[stream.key] = told
             receiver.end(mark, why, member_gone=True)
 
     def _install_from(self, event: Event) -> None:
@@ -434,6 +435,8 @@ class McastEngine:
             return  # a copy, or older than the one it has, whoever made it (2.6)
         if current is None and self.vantage.kind == MEMBER:
             self._forget_outsiders(view, event)
+            if view.members[0] != self.members.local:  # who is not the eldest may be new in it
+                self._has_joined()
         self.view, self._installed_at, self._cast = view, self._at, self._from_local(event)
         self.seen.installed(view)
         detail, mark = event.details(), event.first_mark()
@@ -485,17 +488,22 @@ class McastEngine:
 
     def _told_view(self, event: Event) -> None:
         """JOIN_RSP and its like: a view told to one member, not multicast."""
-        view = self._see_view(event)
-        if view is None or event.wire_kind != "JOIN_RSP":
+        view, local = self._see_view(event), self.members.local
+        if event.wire_kind != "JOIN_RSP":
             return
-        if self._from_local(event) and event.destination is not None:
+        if view is not None and self._from_local(event) and event.destination is not None:
             self.epoch.bases.setdefault(event.destination, 0)  # its coordinator is a member (R16)
             self.epoch.based_at = event.first_mark()
-        local = self.members.local
         if self.vantage.kind != MEMBER or local is None or event.destination != local:
             return
-        if self.epoch.joined or local not in view.members:
+        if self.epoch.joined or (view is not None and local not in view.members):
             return  # only the first one counts (2.6)
+        if view is None or event.details().get("digest") is None:  # not read
+            self._has_joined()
+            self.epoch.joined = True
+            if view is not None:
+                self._install(view, event)
+            return
         self.view = None
         self.epoch.begins(event, view)
         for stream in self.streams.values():

@@ -63,12 +63,10 @@ class Epoch:
         self._behind: set[str] = set()  # senders of which a digest may not have all
 
     def begins(self, join: Event, view: View) -> None:
-        """A JOIN_RSP has come. Without its digest this member's own messages show where its windows
-        begin."""
+        """A JOIN_RSP has come, with its digest."""
         self.joined, self.bases = True, {}
         self.based(join)
-        if join.details().get("digest") is not None:
-            self.bases = dict.fromkeys(view.members, 0) | self.bases
+        self.bases = dict.fromkeys(view.members, 0) | self.bases
 
     def based(self, event: Event) -> None:
         """The digest of a view, if it has one, says where windows begin that are not open yet."""

@@ -343,10 +343,12 @@ class ReceiverModel(JudgedStream):
 
     def _end_below(self, stop: int, outcome: Outcome) -> list[Range]:
         """What never came is lost if this member asked for it or had no room, or where its sender
-        was cut off; a few that nobody asked for the capture may have missed."""
+        was cut off; a few that nobody asked for the capture may have missed, and more of them where
+        it is shown to lack some."""
+        lacking = self.lacks_messages()
         for part in self.tracker.open_within(-(2**63), stop):
             gap = self.tracker.gap_of(part[0])
-            if outcome is Outcome.UNRECOVERED and gap is not None and not is_cut_off(gap):
+            if outcome is Outcome.UNRECOVERED and gap and (lacking or not is_cut_off(gap)):
                 told = [*self.asked.within(*part), *self.outside_window.ranges.within(*part)]
                 for piece in RangeSet(told).missing(*part):
                     self.tracker.close_within(*piece, Outcome.UNTOLD, None)

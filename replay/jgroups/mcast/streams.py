@@ -79,6 +79,15 @@ class McastStream(NumberedStream):
             self.peer(event.destination).repairs += event.count
         return super().count(event)
 
+    def delivered_until(self, receiver: ReceiverModel, member: str, view: Event) -> tuple[int, int]:
+        """At least, and at most, how far a member had delivered that a view puts out."""
+        peer, low, high = self.peers.get(member), receiver.start - 1, receiver.window.low
+        if peer is not None and peer.highest_ack is not None:
+            low = max(low, peer.highest_ack)
+        if self.sender == view.source and view.seqno is not None:
+            high = min(high, view.seqno - 1)
+        return low, high
+
     def sent_first(self, event: Event, fresh: list[Range]) -> list[Range]:
         """What went to its destination for the first time: no copies (jgroups.md 1.9).
 

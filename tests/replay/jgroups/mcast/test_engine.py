@@ -52,6 +52,18 @@ def test_where_no_digest_was_read_a_joiners_own_ack_shows_where_its_window_begin
 
 
 @pytest.mark.rule("W1")
+def test_what_came_before_a_join_whose_digest_is_not_in_the_capture_was_taken_or_not() -> None:
+    before, after = (msg(1), msg(2)), (msg(4), msg(1, by=C))
+    unread, missing = heard("B", *before, join_rsp("ABC", 2), *after), view("ABC", 2, 3)
+    for told in (unread, heard("B", *before, missing, *after)):
+        assert told.delivered() is None
+        assert told.delivered(C) == [[1, 1]]
+    own = heard("B", msg(1, by=B), *before, missing, *after)  # it was in before
+    assert own.delivered() == [[1, 4]]
+    assert heard("A", msg(1, by=B), view("ABC", 2, 3, by=A)).delivered(B) == [[1, 1]]  # the eldest
+
+
+@pytest.mark.rule("W1")
 def test_only_the_first_join_rsp_counts() -> None:
     again = join_rsp("ABC", 3, digest={"A": (10, 10)})
     assert heard("B", JOINED, msg(1, 2), again, msg(3)).delivered() == [[1, 3]]
@@ -276,6 +288,33 @@ def test_what_a_merge_skips_is_lost_where_its_sender_was_cut_off_while_the_captu
     told = heard("B", JOINED, msg(1), msg(1, by=C), *quiet, merge, msg(last + 1, by=C))
     assert told.told("lost", sender=C) == {"lost": lost}
     assert told.finding("MC021")["seqnos"] == [[2, last]]
+
+
+@pytest.mark.rule("R19")
+def test_what_one_merge_after_another_skips_is_lost_as_well() -> None:
+    quiet = [part for n in range(19) for part in (100, msg(3 + n))]
+    first = view("ABC", 3, 2, digest={"A": (1, 1), "C": (3, 3)}, merge=True)
+    again = view("ABC", 4, 22, digest={"A": (22, 22), "C": (21, 21)}, merge=True)
+    told = heard("B", JOINED, msg(1), msg(1, by=C), first, *quiet, again)
+    assert told.told("lost_seqnos", "unrecovered", sender=C) == {
+        "lost_seqnos": [[4, 21]], "unrecovered": 18,
+    }  # fmt: skip
+
+
+@pytest.mark.rule("R19")
+def test_what_a_merge_skips_is_not_lost_for_certain_where_the_capture_lacks_messages() -> None:
+    digest = {"A": (19, 19), "C": (19, 19)}
+    quiet = [part for n in range(19) for part in (100, msg(1 + n))]
+    for came, lost in ((msg(1, 3, by=C), 16), (msg(3, by=C), 0)):
+        story = (
+            JOINED,
+            came,
+            20,
+            ack(3, of=C),
+            *quiet,
+            view("ABC", 4, 20, digest=digest, merge=True),
+        )
+        assert heard("B", *story).told("unrecovered", sender=C) == {"unrecovered": lost}
 
 
 @pytest.mark.rule("R19")
