@@ -83,6 +83,8 @@ FIGURE_RULES: Final[Mapping[str, Rule]] = {
 #: What a scope can ask of a stream; each value is a pattern.
 ASKED: Final = ("system", "member", "subject", "stream", "capture")
 
+#: Figures of which only bounds may be known.
+_LOSSES: Final = ("lost", "unrecovered", "loss_share")
 _MILLION: Final = 1_000_000
 
 
@@ -246,10 +248,25 @@ def _line(stream: StreamRow, path: str, figure: str, limit: int) -> BudgetLine:
     value, why = measured(stream, figure)
     outcome = BudgetResult.KEPT if value is not None and value <= limit else BudgetResult.EXCEEDED
     result = BudgetResult.UNKNOWN if value is None else outcome
+    if result is BudgetResult.KEPT and figure in _LOSSES and not _keeps(stream, figure, limit):
+        result, why = BudgetResult.UNKNOWN, "more may have been lost: only bounds are known"
     return BudgetLine(
         stream["capture"], path, named(stream), figure, shown(figure, limit),
         "-" if value is None else shown(figure, value), result, why, stream["id"],
     )  # fmt: skip
+
+
+def _keeps(stream: StreamRow, figure: str, limit: int) -> bool:
+    """Is a figure of losses within its limit even at most?"""
+    lost = stream.get("lost")
+    most = stream.get("lost_upper", lost)
+    if most == lost:
+        return True
+    if most is None:
+        return False
+    at_most = cast(StreamRow, {**stream, "lost": most, "unrecovered": most})
+    value, _ = measured(at_most, figure)
+    return value is not None and value <= limit
 
 
 def measured(stream: StreamRow, figure: str) -> tuple[int | None, str]:

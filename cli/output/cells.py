@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from seqaudit.cli.output.verdict import plural
 from seqaudit.replay.contract.capture_rows import CaptureRow
@@ -21,7 +21,20 @@ _DAY: Final = re.compile(r"\b\d{4}-\d\d-\d\dT")
 
 def count_of(gap: GapRow) -> str:
     """How many are missing; where only bounds are known, these."""
-    least, most = gap["count"], gap.get("count_upper", gap["count"])
+    return _bounds(gap["count"], gap.get("count_upper", gap["count"]))
+
+
+def counted(stream: StreamRow, name: str) -> str:
+    """A count of a stream; of what was lost where only bounds are known, these."""
+    lost = stream.get("lost")
+    if name not in ("lost", "unrecovered") or lost is None:
+        return count(stream.get(name))
+    most = cast("int | None", stream.get("lost_upper", lost))
+    least = lost if name == "lost" else stream.get("unrecovered")
+    return count(least) if most == lost or least is None else _bounds(least, most)
+
+
+def _bounds(least: int, most: int | None) -> str:
     if least == most:
         return f"{least}"
     return f"{least} or more" if most is None else f"{least} to {most}"

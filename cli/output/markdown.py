@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from seqaudit.cli.output.budget import BudgetLine
+from seqaudit.cli.output.cells import counted
 from seqaudit.cli.output.outcomes import gravest_first
 from seqaudit.cli.output.text import finding_text, frame_at, safe
 from seqaudit.cli.output.verdict import verdict
@@ -60,12 +61,11 @@ def markdown_of_check(lines: Sequence[BudgetLine], limit: int) -> Iterator[str]:
 
 
 def _stream(stream: StreamRow) -> Sequence[str]:
-    counts = (stream.get(key) for key in STREAM[3:])
     return [
         stream["system"],
         stream.get("sender_name") or "-",
         stream.get("receiver_name") or "all",
-        *("-" if count is None else str(count) for count in counts),
+        *(counted(stream, key) for key in STREAM[3:]),
     ]
 
 

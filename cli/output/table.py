@@ -10,6 +10,7 @@ from rich.text import Text
 from seqaudit.cli.output.cells import (
     capture_name,
     count,
+    counted,
     feed_stream,
     frame,
     frames_of,
@@ -280,7 +281,7 @@ def _counted(header: str) -> Callable[[StreamRow], str]:
         key: Literal["requests", "acks"] = "requests" if header[0] == "r" else "acks"
         return lambda stream: _pair(stream.get(key))
     name = "network_duplicates" if header == "duplicates" else header
-    return lambda stream: count(stream.get(name))
+    return lambda stream: counted(stream, name)
 
 
 def render_connections(report: Report, limit: int) -> RenderableType:

@@ -54,6 +54,8 @@ def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
             if not lost:
                 continue
             more.add(unit)  # its figure is null for the messages beside these
+        elif stream.get("lost_upper", lost) != lost:  # a lower bound
+            (more if lost else untold).add(unit)
         counts = by_unit.setdefault(unit, [0, 0])
         counts[0] += lost
         counts[1] += gone

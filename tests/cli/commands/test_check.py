@@ -72,6 +72,31 @@ def test_what_cannot_be_told_is_too_little_to_judge_and_never_kept(tmp_path: Pat
     assert (quiet.stdout, quiet.exit_code) == (end, 2)
 
 
+@pytest.mark.parametrize(
+    ("upper", "limits", "result"),
+    [
+        (9, {"lost": 9}, Outcome.KEPT),
+        (9, {"lost": 8}, Outcome.UNKNOWN),
+        (9, {"lost": 2}, Outcome.EXCEEDED),
+        (None, {"unrecovered": 1000}, Outcome.UNKNOWN),
+        (None, {"repeats": 0}, Outcome.KEPT),
+        (9, {"loss_share": 400_000}, Outcome.UNKNOWN),
+    ],
+)
+def test_a_loss_of_which_only_bounds_are_known_keeps_what_it_keeps_at_most(
+    upper: int | None, limits: dict[str, int], result: Outcome
+) -> None:
+    stream = {
+        "capture": 0, "id": "x", "system": "raims", "sender_name": "B", "sender": "uuid",
+        "messages": 10, "copies": 0, "lost": 3, "unrecovered": 3, "lost_upper": upper,
+        "unknown": {},
+    }  # fmt: skip
+    report: Any = {"captures": [{"capture": 0, "path": "a/C.pcap"}], "streams": [stream],
+                   "findings": []}  # fmt: skip
+    (line,) = judged(report, Budget((Scope({}, limits),)))
+    assert line.result is result
+
+
 def test_of_several_scopes_that_fit_the_last_one_decides() -> None:
     stream = {
         "capture": 0, "id": "x", "system": "nakack4", "sender_name": "B", "sender": "uuid",

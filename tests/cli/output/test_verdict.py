@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from seqaudit.cli.output.cells import counted
 from seqaudit.cli.output.verdict import verdict
 
 
@@ -93,6 +94,30 @@ def test_what_is_told_of_a_stream_of_which_not_all_can_be_is_a_lower_bound(
     partly = stream(None, gone, 5_000 if back else None, recovered=back)
     other = stream(elsewhere, slowest=5_000 if elsewhere else None)
     assert f": {said}; no errors" in verdict(report(partly, other))[0]
+
+
+@pytest.mark.parametrize(
+    ("lost", "upper", "said"),
+    [
+        (3, 3, "3 messages lost, none recovered"),
+        (3, None, "at least 3 messages lost, 3 not recovered"),
+        (3, 9, "at least 3 messages lost, 3 not recovered"),
+        (0, 0, "no message lost"),
+        (0, 9, "no message lost where that can be told"),
+    ],
+)
+def test_of_what_is_lost_and_only_bounded_the_least_is_said(
+    lost: int, upper: int | None, said: str
+) -> None:
+    bounded = stream(lost, lost, recovered=0) | {"lost_upper": upper}
+    assert f": {said}; no errors" in verdict(report(bounded))[0]
+    shown = {3: "3 or more" if upper is None else "3 to 9", 0: "0 to 9"}[lost]
+    assert (
+        counted(bounded, "lost")
+        == counted(bounded, "unrecovered")
+        == (f"{lost}" if upper == lost else shown)
+    )
+    assert counted(bounded, "recovered") == "0"
 
 
 def test_what_cannot_be_told_is_a_line_of_its_own() -> None:
