@@ -322,7 +322,7 @@ class WindowReporter(Reporter[S]):
             yield from self.note(
                 stream, asked, lacked, claim,
                 "{asker_member} asked for {count:message} of {sender_member} that it lacked: lost "
-                "or late on the way, or dropped or not yet read inside it"
+                "or late, or dropped or not yet read inside it"
                 + ("" if claim is SHOWN else ", or had by a window that it has lost")
                 + "; its own capture shows what came.",
                 "the request",
