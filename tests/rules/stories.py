@@ -48,6 +48,8 @@ def mcast() -> dict[str, Made]:
         "MC017": at("B", JOINED, msg(2, 5), answer(1), 5, answer(5), capacity=4),
         "MC019": at(
             "B",
+            m.highest(1),  # the capture goes back before the join
+            1500,
             JOINED,
             msg(1, by="C"),
             msg(3, by="C"),
