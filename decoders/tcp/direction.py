@@ -6,7 +6,7 @@ from __future__ import annotations
 from array import array
 from bisect import insort
 from collections import deque
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -282,7 +282,8 @@ class Direction:
 
     def prefixes(self) -> list[tuple[bytes, bool]]:
         """The stretches without holes that wait, and whether they begin the stream."""
-        borders = [0, *(sum(self._sizes[:place]) for place, _ in self._breaks), len(self._data)]
+        ends = [0, *accumulate(self._sizes)]
+        borders = [0, *(ends[place] for place, _ in self._breaks), len(self._data)]
         with memoryview(self._data) as waiting:  # a slice of a bytearray would be copied twice
             found = [
                 (bytes(waiting[low:high]), self.began and number == 0)
@@ -293,16 +294,21 @@ class Direction:
     def take(self, framing: Framing, *, final: bool) -> list[TakenFrames]:
         """The frames in what waits, a stretch without holes at a time."""
         found: list[TakenFrames] = []
-        while self._breaks:
-            (place, missing), *self._breaks = self._breaks
-            if place:
-                found.append(self._take(framing, place, final=True))
-                self._breaks = [(at - place, size) for at, size in self._breaks]
+        breaks, self._breaks = self._breaks, []
+        parts = size = 0  # that are done with
+        for place, missing in breaks:
+            if place > parts:
+                taken, _, consumed = self._take(framing, parts, place, size, final=True)
+                found.append(taken)
+                parts, size = place, size + consumed
             framing.lost()
             self._lost_before += missing
             self.wanted = 1
+        self._drop(parts, size)
         if self._sizes and (final or self.pending >= self.wanted):
-            found.append(self._take(framing, len(self._sizes), final=final))
+            taken, parts, size = self._take(framing, 0, len(self._sizes), 0, final=final)
+            found.append(taken)
+            self._drop(parts, size)
         return found
 
     def unfinish(self, outcome: int) -> None:
@@ -386,26 +392,32 @@ class Direction:
         if self._recent.differ(position, payload):
             self.counts["conflicts"] += 1
 
-    def _take(self, framing: Framing, count: int, *, final: bool) -> TakenFrames:
-        """The frames of the first ``count`` parts, which are contiguous."""
-        sizes = np.array(self._sizes[:count])
+    def _take(
+        self, framing: Framing, first: int, stop: int, begin: int, *, final: bool
+    ) -> tuple[TakenFrames, int, int]:
+        """The frames of some parts, which are contiguous; how many parts and bytes are done with.
+
+        Args:
+            begin: place of the first one's bytes.
+        """
+        sizes = np.array(self._sizes[first:stop])
         ends = np.cumsum(sizes)
         with memoryview(self._data) as waiting:
-            data = bytes(waiting[: int(ends[-1])])
+            data = bytes(waiting[begin : begin + int(ends[-1])])
         split = framing.split(data, final)
         consumed = len(data) if final else split.consumed
         # A part is done with when all its bytes are; an empty one with those before it.
         closed = int(np.searchsorted(ends, consumed, "right"))
         which = np.searchsorted(ends, split.stops, "left")
-        fates = self._fates[:closed]
+        fates = self._fates[first : first + closed]
         skipped = [*split.skipped]
         if final and split.consumed < len(data):
             skipped.append((split.consumed, len(data)))
         if consumed:
             self._mark_unused(skipped, ends, consumed, fates)
-        frames = np.array(self._frames[:count])
-        ats = np.array(self._ats[:count])
-        releases = np.array(self._releases[:count])
+        frames = np.array(self._frames[first:stop])
+        ats = np.array(self._ats[first:stop])
+        releases = np.array(self._releases[first:stop])
         taken = TakenFrames(
             data=data,
             start=split.starts,
@@ -416,18 +428,22 @@ class Direction:
             release=releases[which],
             lost=self._lost_bytes(split.starts, skipped),
             part=which,
-            refused=np.frombuffer(self._refusals[:count], np.uint8).astype(np.int64)[which],
+            refused=np.frombuffer(self._refusals[first:stop], np.uint8).astype(np.int64)[which],
             fates=fates,
             skipped_bytes=sum(high - low for low, high in skipped),
             resyncs=split.resyncs,
         )
-        for column in (self._sizes, self._frames, self._ats, self._releases):
-            del column[:closed]
-        del self._fates[:closed], self._refusals[:closed], self._data[:consumed]
-        if closed < count:
-            self._sizes[0] = int(ends[closed]) - consumed
         self.wanted = 1 if final else split.wanted
-        return taken
+        return taken, closed, consumed
+
+    def _drop(self, parts: int, size: int) -> None:
+        """Parts that are done with, and bytes, which may end within the part behind them."""
+        within = size - sum(self._sizes[:parts])
+        for column in (self._sizes, self._frames, self._ats, self._releases):
+            del column[:parts]
+        del self._fates[:parts], self._refusals[:parts], self._data[:size]
+        if within:
+            self._sizes[0] -= within
 
     def _lost_bytes(self, starts: Int64s, skipped: list[tuple[int, int]]) -> Int64s:
         """Per frame the bytes lost since the frame before."""

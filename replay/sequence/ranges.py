@@ -62,9 +62,14 @@ class RangeSet:
         return both
 
     def __and__(self, other: Iterable[Range]) -> "RangeSet":
+        if isinstance(other, RangeSet) and len(other._firsts) > len(self._firsts):
+            return other & self
         return RangeSet(part for first, stop in other for part in self.within(first, stop))
 
     def __sub__(self, other: Iterable[Range]) -> "RangeSet":
+        if isinstance(other, RangeSet) and len(other._firsts) > len(self._firsts):
+            parts = [part for first, stop in self for part in other.missing(first, stop)]
+            return RangeSet.of_sorted([first for first, _ in parts], [stop for _, stop in parts])
         left = RangeSet.of_sorted(self._firsts, self._stops)
         for first, stop in other:
             left.remove(first, stop)

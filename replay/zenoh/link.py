@@ -1,7 +1,9 @@
 """The transport of one leg: who its ends are, and their counters (zenoh.md 2.4, 8)."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
@@ -38,7 +40,6 @@ class MissingBytes(NamedTuple):
     """Bytes of a TCP connection that are missing here, or could not be read: between two job frames
     of their sender, both included, of which the second stands right behind them."""
 
-    sender: str
     first: int
     last: int
     size: int
@@ -65,7 +66,7 @@ class Link:
         several: its session may have other links than this (multilink, zenoh.md 3.1).
         qos: each priority has counters of its own.
         shut: endpoints at which nobody listens, and when their hosts first said so.
-        holes: in the bytes of the connection, the first ones.
+        holes: in the bytes that each end sent, the first ones, in their order.
     """
 
     def __init__(self, conversation: str, vantage: Vantage, read: Read) -> None:
@@ -81,7 +82,7 @@ class Link:
         self.several = False
         self.qos = False
         self.shut: dict[str, Mark] = {}
-        self.holes: list[MissingBytes] = []
+        self.holes: dict[str, list[MissingBytes]] = {}
         self.mask = MASKS[2]
         self.held = UnfinishedBytes()
         self._patch = 0
@@ -266,18 +267,18 @@ class Link:
     def hole(self, event: Event) -> None:
         """Bytes of the connection are missing here, or could not be read."""
         detail = event.details()
-        if event.source is not None and len(self.holes) < MAX_COUNTERS:
-            hole = MissingBytes(event.source, detail["since"], event.frame, detail["bytes"])
-            self.holes.append(hole)
+        holes = self.holes.setdefault(str(event.source), [])
+        if len(holes) < MAX_COUNTERS:
+            holes.append(MissingBytes(detail["since"], event.frame, detail["bytes"]))
 
     def missing_bytes(self, sender: str, receiver: str, begin: int, end: int) -> int:
         """Bytes of the connection in which frames of one end to the other lay that are missing from
         one job frame to another: TCP brings all that were sent, in order (8.1)."""
-        size = sum(
-            hole.size
-            for hole in self.holes
-            if hole.sender == sender and begin <= hole.first and hole.last <= end
-        )
+        holes = self.holes.get(sender, [])
+        size, place = 0, bisect_right(holes, end, key=lambda hole: hole.last) - 1
+        while place >= 0 and holes[place].last >= begin:
+            size += holes[place].size * (holes[place].first >= begin)
+            place -= 1
         if not size or not (self.counters or self.retired):  # low latency: no frame has a number
             return size
         ways = self.ways(sender, receiver)
@@ -285,7 +286,7 @@ class Link:
 
     def ways(self, sender: str | None, receiver: str) -> Iterator[HopCounter]:
         """Counters of what one end, null: any, sends another, of all sessions."""
-        for way, counter in (*self.retired, *self.counters.items()):
+        for way, counter in chain(self.retired, self.counters.items()):
             if way[1] == receiver and sender in (None, way[0]):
                 yield counter
 

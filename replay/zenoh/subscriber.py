@@ -333,7 +333,8 @@ class Subscriber:
         for gap in self.gaps:
             part = gap.parts.get(Outcome.UNRECOVERED)
             if part is not None and self.around.in_hole(gap):
-                self.in_holes |= part.ranges - asked
+                for first, stop in part.ranges - asked:
+                    self.in_holes.add(first, stop)
         self._unasked -= self.in_holes
         self._set_aside(self.in_holes, Outcome.UNCAPTURED, reasons.HOLE)
 

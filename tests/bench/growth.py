@@ -7,6 +7,7 @@ once is compiled before. Name kinds to print some only.
 """
 
 import argparse
+import random
 import struct
 import sys
 import tempfile
@@ -15,7 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from seqaudit.decoders.tcp.wire import ACK, SYN
 from tests.bench.measure import read_once, run
+from tests.bench.others import Host
 from tests.decoders.jgroups import builders as jgroups
 from tests.decoders.network.builders import ethernet, ipv4, pcap, udp
 from tests.decoders.raims import builders as raims
@@ -108,6 +111,27 @@ def _unicast(seqno: int, conn: int, ident: int, ends: tuple[str, str] = ("a", "b
     return _datagram(made, "10.77.0.1", "10.77.0.2", (7800, 7800), ident=ident)
 
 
+def zenoh_holes(count: int) -> Frames:
+    """Bytes of one TCP connection that are acknowledged and not here, four samples between two."""
+    host = Host(random.Random(1), 1, 7447)
+
+    def batch(message: bytes) -> bytes:
+        return len(message).to_bytes(2, "little") + message
+
+    yield from (host.tcp(0, flags=SYN), host.tcp(1, flags=SYN | ACK), host.tcp(0))
+    for direction, message in (
+        (0, zenoh.init()), (1, zenoh.init(_zid(1), ack=True)),
+        (0, zenoh.opened(0)), (1, zenoh.opened(0, ack=True)),
+    ):  # fmt: skip
+        yield host.tcp(direction, batch(message))
+    for sn in range(5 * count):
+        sample = zenoh.push(zenoh.put(sn), 0, "demo")
+        frame = host.tcp(0, batch(zenoh.frame(sn, sample)))
+        if sn % 5:
+            yield frame
+        yield host.tcp(1)
+
+
 def jgroups_connections(count: int) -> Frames:
     """Connection ids of one pair of members, one after the other."""
     for number in range(2 * count):
@@ -170,6 +194,7 @@ KINDS: Final[dict[str, Kind]] = {
     "zenoh-keys": Kind(zenoh_keys),
     "zenoh-queries": Kind(zenoh_queries),
     "zenoh-sessions": Kind(zenoh_sessions),
+    "zenoh-holes": Kind(zenoh_holes),
     "jgroups-connections": Kind(jgroups_connections),
     "jgroups-members": Kind(jgroups_members),
     "pgm-sessions": Kind(pgm_sessions),

@@ -191,13 +191,13 @@ def _missed(
         for ranges in (sure, everything - sure):
             lost = ranges & between
             for (some, theirs), part in product(apart, (ranges - lost, lost)):
-                mine = [m for m in misses if (part & theirs).within(m.first, m.stop)]
+                both = part & theirs
+                mine = [miss for miss in misses if both.within(miss.first, miss.stop)]
                 if mine:
                     claim = _missed_claim(some, cause, sure=ranges is sure, some=bool(sure))
                     yield _miss_finding(
-                        report, stream, mine, cause, part & theirs, claim, lane,
-                        session_lost=part is lost,
-                    )  # fmt: skip
+                        report, stream, mine, cause, both, claim, lane, session_lost=part is lost
+                    )
 
 
 def _missed_claim(gaps: list[Gap], cause: Cause, *, sure: bool, some: bool) -> Claim:
