@@ -10,6 +10,8 @@ from seqaudit.replay.zenoh.query import Had, Query
 MAX_KEPT_HAD: Final = 10_000
 #: A sample and a request that cross are no further apart: recorded with 32 ms.
 CROSSING_NS: Final = 100_000_000
+#: Bytes of one request may be damaged.
+MANY_TIMES: Final = 2
 
 
 class Asking:
@@ -28,6 +30,9 @@ class Asking:
         self.since: int | None = None
         self.had: list[Had] = []
         self.behind = False
+        self._before: Query | None = None
+        self._brought = RangeSet()  # by answers before the last
+        self._again = 0  # times that it asked for what it had been brought
         self._handed: tuple[int, int] | None = None  # at a request's time: up to which sn
         self.lowest = END
         self._until: Mark | None = None  # when it last asked, or a query of it ended
@@ -43,7 +48,21 @@ class Asking:
             self._handed = None if last is None else (query.asked.at_ns, last)
         if not query.shared:
             self.lowest = min(self.lowest, query.first or 0)
+            self._asks_again(query)
         self._until = query.asked
+
+    @property
+    def left(self) -> bool:
+        """It asks again and again for what it was brought, as one that was undeclared (9.4)."""
+        return self._again >= MANY_TIMES
+
+    def _asks_again(self, query: Query) -> None:
+        before, self._before = self._before, query
+        ended = None if before is None or not before.final else before.ended
+        if before and ended and query.asked.at_ns - ended.at_ns > CROSSING_NS:
+            self._brought |= before.replied
+        first = query.first
+        self._again += first is not None and bool(self._brought.within(first, first + 1))
 
     def ended(self, query: Query, mark: Mark) -> None:
         """A query of any kind ended, or its time was up."""

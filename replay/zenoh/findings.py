@@ -117,6 +117,8 @@ def _findings(
 ) -> Iterator[Finding]:
     about = stream, source, subscriber
     for theme in (losses, document, places, queries):
+        if theme in (losses, places) and subscriber.asking.left:
+            continue  # nobody that lives is known to have missed anything
         yield from theme.findings(report, *about)
     if report.engine.link.role(source.sender, source.receiver) != "sender":
         yield from samples.repeated(report, stream, subscriber)

@@ -31,7 +31,7 @@ def why(one: Subscriber, lanes: Lanes, source: Source, link: Link, *, crossing: 
     overtaken = crossing and link.lacks(source.sender, source.receiver)
     if overtaken and one.asking.since is None:  # who asks waits for what comes late
         return OVERTAKEN
-    if one.asking.behind:
+    if one.asking.behind or one.asking.left:
         return BEHIND
     passed_over = one.recovery_shown() is None and one.at_once.count
     if passed_over and RangeSet(one.at_once.delivery.ranges) != RangeSet(one.delivery.ranges):

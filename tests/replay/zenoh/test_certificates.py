@@ -234,6 +234,16 @@ def test_one_that_was_undeclared_asks_for_none_that_had_more() -> None:
     assert rows["demo/sensor"]["delivered"] == [[0, 7]]
 
 
+def test_who_asks_again_for_what_it_was_brought_has_left_and_misses_nothing() -> None:
+    """Recorded, and cut off before its end: what the publisher sent to nobody between was dropped
+    before the transport (ZN004, proven), and missed."""
+    session = answered(WideSession().put(0).ask(1, "_sn=1.."), 1, 1).wait(0.3)
+    session = answered(session.ask(2, "_sn=1.."), 2, 1, 2).wait(0.3).put(5)
+    found = settled(answered(session.ask(3, "_sn=1.."), 3, 4, 5), 6).wait(3).played()[1]
+    assert stream(found)["delivered"] is None
+    assert [said(found, rule) for rule in ("ZN001", "ZN002", "ZN004", "CP007")] == [[]] * 4
+
+
 def test_one_that_was_undeclared_asks_for_later_publishers_as_well() -> None:
     """Recorded: at each heartbeat of one that it had nothing of. Whoever subscribes then has not
     declared by that that it asks."""
