@@ -46,7 +46,7 @@ def recovered(
     for query in queries:
         if query.first is None or query.ended is None or not query.replied or query.timed_out:
             continue
-        if query.shared:
+        if query.shared or query.gap is None:  # it is not where this subscriber lacks something
             continue
         if query.sort not in (Sort.RECOVERY, Sort.HEARTBEAT):
             continue

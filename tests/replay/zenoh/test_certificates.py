@@ -234,6 +234,14 @@ def test_one_that_was_undeclared_asks_for_none_that_had_more() -> None:
     assert rows["demo/sensor"]["delivered"] == [[0, 7]]
 
 
+def test_a_request_from_below_what_its_subscriber_had_proves_nothing_of_it() -> None:
+    """Recorded: of one that was undeclared, where that is not here; the other had all that it asks
+    for but 3, which may not have been captured."""
+    session = WideSession().put(0, 1, 2).lose().put(4).heartbeat(4).ask(1, "_sn=1..4", TOKEN)
+    found = settled(answered(session, 1, 1, 2, 3, 4), 5).played()[1]
+    assert [sure for sure, _ in said(found, "ZN001")] == ["likely"]
+
+
 def test_who_asks_again_for_what_it_was_brought_has_left_and_misses_nothing() -> None:
     """Recorded, and cut off before its end: what the publisher sent to nobody between was dropped
     before the transport (ZN004, proven), and missed."""
