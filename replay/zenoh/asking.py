@@ -21,7 +21,6 @@ class Asking:
         listed: queries that may be its, of those that the report lists.
         since: job frame of its first request for what it misses; null: there is none.
         had: what its requests show that it had, and is not here.
-        lowest: sn of all that its requests name; ``END``: none does.
         behind: it asked for what it seemed to have been handed long before.
     """
 
@@ -34,7 +33,7 @@ class Asking:
         self._brought = RangeSet()  # by answers before the last
         self._again = 0  # times that it asked for what it had been brought
         self._handed: tuple[int, int] | None = None  # at a request's time: up to which sn
-        self.lowest = END
+        self._lowest = END  # sn of all that its requests name; END: none does
         self._until: Mark | None = None  # when it last asked, or a query of it ended
         self._lapsed: list[Query] = []  # queries that were not seen to end
 
@@ -47,7 +46,7 @@ class Asking:
                 self.behind |= query.first <= self._handed[1]
             self._handed = None if last is None else (query.asked.at_ns, last)
         if not query.shared:
-            self.lowest = min(self.lowest, query.first or 0)
+            self._lowest = min(self._lowest, query.first or 0)
             self._asks_again(query)
         self._until = query.asked
 
@@ -92,5 +91,5 @@ class Asking:
         )
         for a, b in pending.missing(*span):
             if len(self.had) < MAX_KEPT_HAD:
-                followed = self.lowest <= a
+                followed = self._lowest <= a
                 self.had.append(Had(a, b, query, since, asks_from, asking, followed))

@@ -371,8 +371,8 @@ class Subscriber:
             else:  # S3, S5
                 self._quiet(first, stop)
                 self._deliver(first, stop, mark)
-                waits = self._filling is None and self.queries and not self.history_asked
-                if waits and first > self.asking.lowest:
+                had = [q.first for q in self.queries if q.first is not None and q.first < first]
+                if had and self._filling is None and not self.history_asked:
                     self.untold = self.untold or reasons.BEFORE
                 return
         assert self.last is not None

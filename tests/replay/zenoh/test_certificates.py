@@ -120,12 +120,16 @@ def test_what_is_missing_before_a_gap_shows_may_have_shown_it_and_held_the_sampl
     assert said(found, "ZN002") == [(certainty, [[2, 2]])]
 
 
-@pytest.mark.parametrize(("ends", "delivered"), [(False, None), (True, [[5, 6]])])
+@pytest.mark.parametrize(
+    ("parameters", "ends", "delivered"),
+    [("_sn=3..", False, None), ("_sn=3..", True, [[5, 6]]), ("_sn=..4", False, [[5, 6]])],
+)
 def test_what_waits_behind_a_query_that_no_sample_here_explains_is_not_handed_on(
-    ends: bool, delivered: list[list[int]] | None
+    parameters: str, ends: bool, delivered: list[list[int]] | None
 ) -> None:
-    """Recorded: samples of before its request are not here, nor its answer."""
-    session = WideSession().ask(1, "_sn=3..")
+    """Recorded: samples of before its request are not here, nor its answer. Who has had none asks
+    from no number on, and is handed the first that comes."""
+    session = WideSession().ask(1, parameters, SUFFIX if parameters == "_sn=3.." else TOKEN)
     if ends:
         session = answered(session, 1)
     row = stream(session.put(5, 6).played()[1])
