@@ -36,7 +36,7 @@ HANDSHAKE: Final = ("InitSyn", "InitAck", "OpenSyn", "OpenAck")
 Direction = tuple[str, str, int]
 
 
-class MissingBytes(NamedTuple):
+class LinkHole(NamedTuple):
     """Bytes of a TCP connection that are missing here, or could not be read: between two job frames
     of their sender, both included, of which the second stands right behind them."""
 
@@ -82,7 +82,7 @@ class Link:
         self.several = False
         self.qos = False
         self.shut: dict[str, Mark] = {}
-        self.holes: dict[str, list[MissingBytes]] = {}
+        self.holes: dict[str, list[LinkHole]] = {}
         self.mask = MASKS[2]
         self.held = UnfinishedBytes()
         self._patch = 0
@@ -269,7 +269,7 @@ class Link:
         detail = event.details()
         holes = self.holes.setdefault(str(event.source), [])
         if len(holes) < MAX_COUNTERS:
-            holes.append(MissingBytes(detail["since"], event.frame, detail["bytes"]))
+            holes.append(LinkHole(detail["since"], event.frame, detail["bytes"]))
 
     def missing_bytes(self, sender: str, receiver: str, begin: int, end: int) -> int:
         """Bytes of the connection in which frames of one end to the other lay that are missing from

@@ -330,11 +330,10 @@ class Subscriber:
     def _lay_in_holes(self) -> None:
         """What nobody asked for lay in bytes that are missing here, where some are: it had them."""
         asked = RangeSet((miss.first, miss.stop) for miss in self.misses if miss.asked)
-        for gap in self.gaps:
-            part = gap.parts.get(Outcome.UNRECOVERED)
-            if part is not None and self.around.in_hole(gap):
-                for first, stop in part.ranges - asked:
-                    self.in_holes.add(first, stop)
+        still = [gap for gap in self.gaps if Outcome.UNRECOVERED in gap.parts]
+        for gap in filter(self.around.in_hole, still):
+            for first, stop in gap.parts[Outcome.UNRECOVERED].ranges - asked:
+                self.in_holes.add(first, stop)
         self._unasked -= self.in_holes
         self._set_aside(self.in_holes, Outcome.UNCAPTURED, reasons.HOLE)
 
