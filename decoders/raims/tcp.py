@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seqaudit.decoders.contract.events import EVENTS, HOLE, ByName, Flag, Kind, unescaped
+from seqaudit.decoders.contract.events import EVENTS, ByName, Flag, Kind, unescaped
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s, data_argument, kernel
 from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
@@ -218,11 +218,15 @@ class RaimsStreamDecoder:
         frames.outcome[:] = np.where(
             frames.kind == MESSAGE, int(FrameOutcome.DECODED), int(FrameOutcome.UNDECODABLE)
         )
-        events: list[ByName] = []
-        for at in np.flatnonzero((frames.kind == KEY) | (frames.lost > 0)).tolist():
-            events.append(self._notice(frames, at, links))
+        keys = np.flatnonzero(frames.kind == KEY).tolist()
+        encrypted = {"kind": int(Kind.NOTICE), "wire_kind": "ENCRYPTED"}
+        notices = [*frames.holes(), *((at, frames.row_of(at) | encrypted) for at in keys)]
+        events = [
+            row | _of_link(links[int(frames.direction[at]) + 1])
+            for at, row in sorted(notices, key=lambda notice: notice[0])
+        ]
         events += _resets(frames, links)
-        self._keys += int((frames.kind == KEY).sum())
+        self._keys += len(keys)
         batches: list[pa.RecordBatch] = []
         if events:
             batches.append(pa.RecordBatch.from_pylist(events, schema=EVENTS))
@@ -250,31 +254,6 @@ class RaimsStreamDecoder:
             "messages_by": {RAIMS: messages} if messages else {},
             "undecoded": dict(sorted(undecoded.items())),
             "sureness": {},
-        }
-
-    def _notice(self, frames: StreamFrames, at: int, links: dict[int, str]) -> ByName:
-        direction = int(frames.direction[at])
-        key = frames.kind[at] == KEY
-        source, destination = (
-            frames.connection.ends[direction],
-            frames.connection.ends[1 - direction],
-        )
-        row = frames.row_of(at)
-        return row | {
-            # what is missing was before the message
-            "index": row["index"] if key else row["index"] - 1,
-            "system": RAIMS,
-            "conversation": RAIMS,
-            "stream": f"tcp:{links[direction + 1]}|",
-            "kind": int(Kind.NOTICE),
-            "wire_kind": "ENCRYPTED" if key else HOLE,
-            "detail": unescaped(
-                {
-                    "source": source[0],
-                    "destination": destination[0],
-                    "lost_bytes": int(frames.lost[at]),
-                }
-            ),
         }
 
     @staticmethod
@@ -313,15 +292,15 @@ class RaimsStreamDecoder:
         return datagrams, direction + 1
 
 
+def _of_link(link: str) -> ByName:
+    """Columns of a notice of what one direction sends."""
+    return {"system": RAIMS, "conversation": RAIMS, "stream": f"tcp:{link}|"}
+
+
 def _resets(frames: StreamFrames, links: dict[int, str]) -> list[ByName]:
     """At the end of a connection that a RST ended: for each direction with messages, the frame of
     the other end's last message before, which shows that it still read then."""
     connection = frames.connection
-    spoke: dict[int, int] = connection.memory.setdefault("spoke", {})
-    for direction in (0, 1):
-        own = frames.frame[frames.direction == direction]
-        if len(own):
-            spoke[direction] = int(own.max())
     if not connection.ended or connection.reset is None:
         return []
     frame, at_ns = connection.reset
@@ -329,9 +308,10 @@ def _resets(frames: StreamFrames, links: dict[int, str]) -> list[ByName]:
         {
             "capture": connection.capture, "frame": frame, "index": 0, "last_frame": frame,
             "at_ns": at_ns, "last_at_ns": at_ns, "count": 1, "flags": 0, "size": 0,
-            "system": RAIMS, "conversation": RAIMS, "stream": f"tcp:{links[direction + 1]}|",
             "kind": int(Kind.NOTICE), "wire_kind": "RESET",
-            "detail": unescaped({"since": spoke.get(1 - direction, 0)}),
+            "detail": unescaped({"since": max(connection.spoke[1 - direction], 0)}),
         }
-        for direction in sorted(spoke)
+        | _of_link(links[direction + 1])
+        for direction in (0, 1)
+        if connection.spoke[direction] >= 0
     ]  # fmt: skip

@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seqaudit.decoders.contract.events import ByName
+from seqaudit.decoders.contract.events import HOLE, ByName, Kind, compact
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.tcp.traces import Heads, Traces
 
@@ -93,6 +93,7 @@ class Connection:
     opener: int | None = None  # the direction that sent the first SYN; null: not captured
     ended: bool = False  # no further frames will come
     reset: tuple[int, int] | None = None  # capture frame and time of a RST; known when it has ended
+    spoke: list[int] = field(default_factory=lambda: [-1, -1])  # see StreamFrames.holes
     memory: ByName = field(default_factory=dict)
 
 
@@ -131,6 +132,35 @@ class StreamFrames:
             "flags": 0,
             "size": int(self.stop[at] - self.start[at]),
         }
+
+    def holes(self) -> list[tuple[int, ByName]]:
+        """The frames before which bytes are missing or could not be read, each with columns of
+        ``EVENTS`` that tell it: of what these bytes held nothing is known but that it was sent
+        behind the direction's frame before.
+
+        To be called once a ``decode``: ``connection.spoke`` is the capture frame of the last frame
+        of each direction from then on, -1: none yet.
+        """
+        since = np.empty(self.count, np.int64)
+        for way in (0, 1):
+            own = np.flatnonzero(self.direction == way)
+            if len(own):
+                seen = self.frame[own]
+                since[own] = np.concatenate(([self.connection.spoke[way]], seen[:-1]))
+                self.connection.spoke[way] = int(seen[-1])
+        found = []
+        for at in np.flatnonzero(self.lost > 0).tolist():
+            row = self.row_of(at)
+            told = row | {
+                "index": row["index"] - 1,  # before all that the frame holds
+                "kind": int(Kind.NOTICE),
+                "wire_kind": HOLE,
+                "detail": compact({"bytes": int(self.lost[at]), "since": int(since[at])}),
+                "count": 0,
+                "size": 0,
+            }
+            found.append((at, told))
+        return found
 
 
 class Framing(Protocol):

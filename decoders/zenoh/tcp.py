@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seqaudit.decoders.contract.events import EVENTS, HOLE, Flag, Kind, compact
+from seqaudit.decoders.contract.events import EVENTS, Flag
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s, argument, interpreted
 from seqaudit.decoders.network.packets import FrameOutcome
@@ -211,33 +211,16 @@ class ZenohStreamDecoder:
 
 
 def _holes(frames: StreamFrames) -> Iterator[pa.RecordBatch]:
-    """A row for bytes that are missing before a batch, or could not be read: of what they held
-    nothing is known but that it was sent behind the batch before."""
-    connection, events = frames.connection, []
-    names = [endpoint(*end) for end in connection.ends]
-    conversation = f"{SYSTEM}|tcp|{'|'.join(sorted(names))}"
-    since: list[int] = connection.memory.setdefault("since", [-1, -1])
-    holes = set(np.flatnonzero(frames.lost > 0).tolist())
-    for at, way in enumerate(frames.direction.tolist()):
-        if at in holes:
-            row = frames.row_of(at)
-            events.append(
-                dict.fromkeys(EVENTS.names)
-                | row
-                | {
-                    "index": row["index"] - 1,  # before all that the batch holds
-                    "system": SYSTEM,
-                    "conversation": conversation,
-                    "source": names[way],
-                    "destination": names[1 - way],
-                    "kind": int(Kind.NOTICE),
-                    "wire_kind": HOLE,
-                    "detail": compact({"bytes": int(frames.lost[at]), "since": since[way]}),
-                    "count": 0,
-                    "size": 0,
-                }
-            )
-        since[way] = int(frames.frame[at])
+    """A row for what is missing before a batch."""
+    names = [endpoint(*end) for end in frames.connection.ends]
+    of_all = dict.fromkeys(EVENTS.names) | {
+        "system": SYSTEM,
+        "conversation": f"{SYSTEM}|tcp|{'|'.join(sorted(names))}",
+    }
+    events = []
+    for at, hole in frames.holes():
+        way = int(frames.direction[at])
+        events.append(of_all | hole | {"source": names[way], "destination": names[1 - way]})
     if events:
         yield pa.RecordBatch.from_pylist(events, schema=EVENTS)
 
