@@ -81,30 +81,62 @@ def restated_gap(gap: GapDetail, now: Settled) -> GapDetail:
 
 def _tighten(stream: Row, others: list[Row]) -> None:
     own = _seen(stream)
+    lower, upper = _sums(stream)
     for loss in stream["losses"]:
-        if loss["known_by"] == BY_NOTICE:
+        # behind the last message here, the other capture may have begun or ended elsewhere
+        if loss["known_by"] == BY_NOTICE or loss["before"] is None:
             continue
         for other in others:
             if other["capture"] == stream["capture"]:
                 continue
             seen = _seen(other)
-            low = key(loss["after"]) + 1
-            high = key(loss["before"]) if loss["before"] is not None else seen.stop()
-            held = _count(seen, low, high) - _count(own, low, high)
-            if held > loss["lower"]:
+            low, high = key(loss["after"]), key(loss["before"])
+            held = _count(seen, low + 1, high) - _count(own, low + 1, high)
+            # what the daemon may have had is not lost because another capture has it too
+            if held > loss["lower"] and not loss["some_may_have_come"]:
                 loss["lower"], loss["known_by"] = held, BY_OTHER
             # over TCP what was never sent is in no capture
-            if other["role"] == "sender" and loss["missing_sqns"] is not None:
+            if loss["missing_sqns"] is not None and _is_whole(other, low, high):
                 loss["upper"] = max(held, loss["lower"])
                 loss["known_by"] = BY_OTHER
         if loss["upper"] is not None:
             loss["upper"] = max(loss["upper"], loss["lower"])
     if stream["lost"] is None:
         return
-    lower = sum(loss["lower"] for loss in stream["losses"])
+    now_lower, now_upper = _sums(stream)  # of those that are listed
+    stream["lost"] = stream["unrecovered"] = stream["lost"] + now_lower - lower
+    if upper is not None and now_upper is not None and stream["lost_upper"] is not None:
+        stream["lost_upper"] += now_upper - upper
+    elif not stream["unlisted_gaps"]:
+        stream["lost_upper"] = now_upper
+
+
+def _sums(stream: Row) -> tuple[int, int | None]:
+    """The least and the most of a stream's losses together; null where nothing bounds one."""
     uppers = [loss["upper"] for loss in stream["losses"]]
-    stream["lost"] = stream["unrecovered"] = lower
-    stream["lost_upper"] = None if None in uppers else sum(uppers)
+    lower = sum(loss["lower"] for loss in stream["losses"])
+    return lower, None if None in uppers else sum(uppers)
+
+
+def _is_whole(stream: Row, first: int, last: int) -> bool:
+    """Does a publisher's own capture hold all of its messages from one to another? By their numbers
+    and chains: a frame without a chain says nothing of what was before it."""
+    if stream["role"] != "sender":
+        return False
+    before: int | None = None
+    for frame in stream["time_frames"]:
+        low = frame["time_frame"] << BASE_BITS
+        numbers = frame["numbers"]
+        if low + numbers[-1][1] < first or low > last:
+            continue
+        chain = frame["chain"]
+        begins = chain is not None and before is not None and key(chain) == before
+        if before is None:
+            begins = low + numbers[0][0] <= first
+        if len(numbers) > 1 or not begins or (before is not None and numbers[0][0] > 1):
+            return False
+        before = low + numbers[0][1]
+    return before is not None and before >= last
 
 
 def _tighten_numbered(streams: Sequence[Row]) -> None:
@@ -150,7 +182,7 @@ def _total(by_name: Mapping[tuple[str, str], list[Row]], table: Sequence[Row]) -
             )
     for row in table:
         found = sums.get((row["capture"], row["observer"], row["bridge"]))
-        if found is not None:
+        if found is not None and "lost" not in row["unknown"]:
             row["lost_lower"], row["lost_upper"] = found
 
 

@@ -8,6 +8,7 @@ frame (raims.md 9, notes). Here the highest number ever seen is kept, and every 
 from dataclasses import dataclass
 from typing import Final
 
+from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.raims.links import Missing
 from seqaudit.replay.raims.report_rows import LossRow
 from seqaudit.replay.raims.seqno import base_of, frame_of, key
@@ -54,6 +55,13 @@ class Loss:
     last: Mark | None = None
     chain: int | None = None
 
+    @property
+    def some_may_have_come(self) -> bool:
+        """Does the daemon's notice alone say that there is a loss, as part of what the capture
+        lacks in between may have come? Then nobody else knows how much it lost."""
+        whole = self.missing is not None and self.missing.certainty is Certainty.PROVEN
+        return self.told is not None and not whole
+
     def row(self) -> LossRow:
         return {
             "after": self.after,
@@ -62,6 +70,7 @@ class Loss:
             "upper": self.upper,
             "known_by": self.known_by,
             "missing_sqns": self.missing_sqns,
+            "some_may_have_come": self.some_may_have_come,
             "frame": self.mark.frame,
             "at_ns": self.mark.at_ns,
         }

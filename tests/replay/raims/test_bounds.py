@@ -2,9 +2,11 @@
 
 from typing import Any, cast
 
+import pytest
+
 from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.raims.bounds import BY_OTHER, bounds_of, restated, settled, tighten
-from seqaudit.replay.raims.truth import BY_NOTICE, BY_NUMBERS
+from seqaudit.replay.raims.truth import BY_BASE, BY_END, BY_NOTICE, BY_NUMBERS
 
 FRAME = 1 << 35  # a time frame; numbers count below it
 
@@ -18,7 +20,7 @@ def stream(capture: int, role: str, messages: int, losses: list[dict[str, Any]])
         "time_frames": [{"time_frame": 1, "chain": None, "numbers": [[1, messages]]}]
         if not losses
         else [{"time_frame": 1, "chain": None, "numbers": [[1, 5], [11, messages]]}],
-        "losses": losses, "lost": lost, "unrecovered": lost, "lost_upper": lost,
+        "losses": losses, "lost": lost, "unrecovered": lost, "lost_upper": lost, "unlisted_gaps": 0,
         "numbers_by_subject": {}, "lost_by_subject": {},
     }  # fmt: skip
 
@@ -26,7 +28,7 @@ def stream(capture: int, role: str, messages: int, losses: list[dict[str, Any]])
 def loss(known_by: str) -> dict[str, Any]:
     return {
         "after": FRAME + 5, "before": FRAME + 11, "lower": 3, "upper": 3, "known_by": known_by,
-        "missing_sqns": 5, "frame": 7, "at_ns": 7,
+        "missing_sqns": 5, "some_may_have_come": False, "frame": 7, "at_ns": 7,
     }  # fmt: skip
 
 
@@ -34,6 +36,27 @@ def tightened(known_by: str) -> dict[str, Any]:
     at_daemon = stream(0, "receiver", 20, [loss(known_by)])
     tighten([at_daemon, stream(1, "sender", 20, [])], {})
     return at_daemon
+
+
+def frames(*numbers: tuple[int, int, int, int | None]) -> list[dict[str, Any]]:
+    """Time frames of a stream: each its number, first and last message, and chain."""
+    return [
+        {"time_frame": frame, "numbers": [[first, last]], "chain": chain}
+        for frame, first, last, chain in numbers
+    ]
+
+
+def across_frames(sent: list[dict[str, Any]], **given: Any) -> dict[str, Any]:
+    """What is lost between #5 of frame 1 and #6 of frame 2, and what the publisher's capture holds
+    of it: at the daemon #1 to #5 of frame 2, or more."""
+    unknown = loss(BY_BASE) | {"before": 2 * FRAME + 6, "lower": 5, "upper": 90} | given
+    at_daemon = stream(0, "receiver", 0, [unknown]) | {
+        "time_frames": frames((1, 1, 5, None), (2, 6, 9, None)), "lost_upper": 90,
+    }  # fmt: skip
+    tighten([at_daemon, stream(1, "sender", 0, []) | {"time_frames": sent}], {})
+    return {name: at_daemon["losses"][0][name] for name in ("lower", "upper")} | {
+        name: at_daemon[name] for name in ("lost", "lost_upper")
+    }
 
 
 def test_a_capture_at_the_publisher_says_how_many_there_were() -> None:
@@ -44,6 +67,54 @@ def test_a_capture_at_the_publisher_says_how_many_there_were() -> None:
 def test_what_the_daemon_itself_counted_no_other_capture_knows_better() -> None:
     told = tightened(BY_NOTICE)
     assert (told["lost"], told["losses"][0]["known_by"]) == (3, BY_NOTICE)
+
+
+def test_all_between_two_frames_is_lost_where_the_publisher_s_capture_is_whole() -> None:
+    sent = frames((1, 1, 7, None), (2, 1, 9, FRAME + 7))
+    assert across_frames(sent) == {"lower": 7, "upper": 7, "lost": 7, "lost_upper": 7}
+
+
+def test_what_the_daemon_may_have_had_is_not_lost_as_another_capture_has_it() -> None:
+    """Its notice says that #1 to #5 are lost; #6 and #7 of the frame before are not in its capture,
+    and nobody knows whether they came."""
+    sent = frames((1, 1, 7, None), (2, 1, 9, FRAME + 7))
+    told = across_frames(sent, some_may_have_come=True)
+    assert told == {"lower": 5, "upper": 7, "lost": 5, "lost_upper": 7}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(frames((1, 1, 6, None), (2, 1, 9, FRAME + 7)), id="its-chain-names-more"),
+        pytest.param(frames((1, 1, 6, None), (2, 1, 9, None)), id="without-a-chain"),
+        pytest.param(frames((1, 6, 6, None), (2, 1, 9, FRAME + 6)), id="begins-within"),
+        pytest.param(frames((1, 1, 6, None), (2, 1, 5, FRAME + 6)), id="ends-within"),
+        pytest.param(
+            [*frames((1, 1, 6, None)),
+             {"time_frame": 2, "numbers": [[1, 2], [4, 9]], "chain": FRAME + 6}],
+            id="lacks-some",
+        ),
+    ],
+)  # fmt: skip
+def test_a_publisher_s_capture_that_lacks_messages_says_no_more_than_at_least(
+    sent: list[dict[str, Any]],
+) -> None:
+    assert across_frames(sent)["upper"] == 90
+
+
+def test_behind_the_last_message_here_the_other_capture_may_have_gone_on() -> None:
+    at_end = loss(BY_END) | {"before": None, "lower": 0, "upper": 40}
+    at_daemon = stream(0, "receiver", 5, [])
+    at_daemon |= {"losses": [at_end], "lost_upper": 40}
+    tighten([at_daemon, stream(1, "sender", 20, [])], {})
+    assert (at_daemon["lost"], at_daemon["lost_upper"]) == (0, 40)
+
+
+def test_losses_that_are_not_listed_stay_counted() -> None:
+    at_daemon = stream(0, "receiver", 20, [loss(BY_NUMBERS)])
+    at_daemon |= {"lost": 103, "lost_upper": 120, "unlisted_gaps": 50}
+    tighten([at_daemon, stream(1, "sender", 20, [])], {})
+    assert (at_daemon["lost"], at_daemon["lost_upper"]) == (105, 122)
 
 
 def test_a_finding_has_the_bounds_of_its_own_start_of_the_daemon() -> None:

@@ -151,6 +151,33 @@ def test_a_loss_that_only_its_own_daemon_tells_is_proven_and_as_large_as_it_says
 
 
 @pytest.mark.parametrize(
+    ("asks", "tells", "open_"),
+    [((2, 3), True, False), ((2,), True, True), ((2,), False, False)],
+    ids=["all-given-up", "one-was-not", "nobody-tells"],
+)
+def test_of_what_a_notice_leaves_unknown_the_daemon_may_have_had_some(
+    asks: tuple[int, ...], tells: bool, open_: bool
+) -> None:
+    """Packets 2 and 3 hold the frame's end and the next one's beginning. The notice proves the
+    loss; where no NAKs say so, it does not prove that both packets were lost."""
+    world = World()
+    for sqn, value, at in ((1, F0, 0.0), (4, F0 + FRAME + 1, 60.0)):
+        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(value, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+        if sqn == 1:
+            world.engine.feed(packet("SPM", 3, 0.1, stream=f"{LINK}|"))
+            for turn in range(10):
+                for asked in asks:
+                    world.engine.feed(nak_on_link(asked, 0.2 + asked / 100 + turn / 2))
+    if tells:
+        world.notice("LOSS", 60.1, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=1,
+                     idl_restart=1, ref_seqno=F0 + FRAME + 1, ms_tot=1)  # fmt: skip
+    (stream,) = [r.detail for r in world.rows() if r.kind == "STREAM"]
+    (loss,) = stream["losses"]
+    assert (loss["lower"], loss["missing_sqns"], loss["some_may_have_come"]) == (1, 2, open_)
+
+
+@pytest.mark.parametrize(
     ("values", "chain", "count", "lost"),
     [
         # in one frame: the last ones before the number
