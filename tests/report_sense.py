@@ -86,6 +86,9 @@ def _of_findings(report: Report, streams: set[tuple[int, str, str]]) -> Iterator
     for severity, number in report["totals"]["findings"].items():
         if severities[severity] != number:  # type: ignore[index]
             yield f"{severities[severity]} findings are {severity}, not {number}"  # type: ignore[index]
+    lost, upper = report["totals"]["lost"], report["totals"]["lost_upper"]
+    if upper is not None and (lost is None or upper < lost):
+        yield f"{lost} lost in all, at most {upper}"
     frames = report["totals"]["frames"]  # a file of several networks is a capture for each
     ends = {(row["system"], row["id"]) for row in report["both_ends"]}
     for finding in report["findings"]:

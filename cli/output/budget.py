@@ -83,6 +83,9 @@ FIGURE_RULES: Final[Mapping[str, Rule]] = {
 #: What a scope can ask of a stream; each value is a pattern.
 ASKED: Final = ("system", "member", "subject", "stream", "capture")
 
+#: Why a figure is neither within a limit nor above it, nor above another.
+ONLY_BOUNDS: Final = "only bounds are known"
+
 #: Figures of which only bounds may be known.
 _LOSSES: Final = ("lost", "unrecovered", "loss_share")
 _MILLION: Final = 1_000_000
@@ -246,27 +249,29 @@ def _of_nobody(
 
 def _line(stream: StreamRow, path: str, figure: str, limit: int) -> BudgetLine:
     value, why = measured(stream, figure)
+    most = at_most(stream, figure)
     outcome = BudgetResult.KEPT if value is not None and value <= limit else BudgetResult.EXCEEDED
     result = BudgetResult.UNKNOWN if value is None else outcome
-    if result is BudgetResult.KEPT and figure in _LOSSES and not _keeps(stream, figure, limit):
-        result, why = BudgetResult.UNKNOWN, "more may have been lost: only bounds are known"
+    if result is BudgetResult.KEPT and (most is None or most > limit):
+        result, why = BudgetResult.UNKNOWN, f"more may have been lost: {ONLY_BOUNDS}"
     return BudgetLine(
         stream["capture"], path, named(stream), figure, shown(figure, limit),
-        "-" if value is None else shown(figure, value), result, why, stream["id"],
+        "-" if value is None else shown_bounds(figure, value, most), result, why, stream["id"],
     )  # fmt: skip
 
 
-def _keeps(stream: StreamRow, figure: str, limit: int) -> bool:
-    """Is a figure of losses within its limit even at most?"""
+def at_most(stream: StreamRow, figure: str) -> int | None:
+    """The most that a figure can be, where ``measured`` knows the least; null where nothing bounds
+    it."""
     lost = stream.get("lost")
-    most = stream.get("lost_upper", lost)
-    if most == lost:
-        return True
+    most = cast("int | None", stream.get("lost_upper", lost))
+    if figure not in _LOSSES or lost is None or most == lost:
+        return measured(stream, figure)[0]
     if most is None:
-        return False
-    at_most = cast(StreamRow, {**stream, "lost": most, "unrecovered": most})
-    value, _ = measured(at_most, figure)
-    return value is not None and value <= limit
+        return None
+    gone = (stream.get("unrecovered") or 0) + most - lost
+    whole = cast(StreamRow, {**stream, "lost": most, "unrecovered": gone})
+    return measured(whole, figure)[0]
 
 
 def measured(stream: StreamRow, figure: str) -> tuple[int | None, str]:
@@ -309,6 +314,15 @@ def shown(figure: str, value: int) -> str:
     if unit is Unit.COUNT:
         return f"{value:,}"
     return f"{value / 10_000:.4f}".rstrip("0").rstrip(".") + " %"
+
+
+def shown_bounds(figure: str, least: int, most: int | None) -> str:
+    """A value of which bounds are known: ``12``, ``12 to 15``, ``12 or more``."""
+    if least == most:
+        return shown(figure, least)
+    if most is None:
+        return f"{shown(figure, least)} or more"
+    return f"{shown(figure, least)} to {shown(figure, most)}"
 
 
 def named(stream: StreamRow) -> str:

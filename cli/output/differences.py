@@ -12,14 +12,16 @@ from typing import Final
 
 from seqaudit.cli.output.budget import (
     FIGURES,
+    ONLY_BOUNDS,
     Budget,
     BudgetLine,
     BudgetResult,
     Unit,
+    at_most,
     judged,
     measured,
     named,
-    shown,
+    shown_bounds,
 )
 from seqaudit.cli.output.ci import lasting
 from seqaudit.replay.contract.report_rows import Report, StreamRow
@@ -98,6 +100,28 @@ def is_worse(changes: Iterable[Change]) -> bool:
     return any(change.counts and change.grade is Grade.WORSE for change in changes)
 
 
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A figure of one side.
+
+    Attributes:
+        least: null where it cannot be told.
+        most: null where nothing bounds it.
+        why: why it cannot be told; empty otherwise.
+    """
+
+    least: int | None
+    most: int | None
+    why: str = ""
+
+    def shown(self, figure: str) -> str:
+        return "?" if self.least is None else shown_bounds(figure, self.least, self.most)
+
+    def is_above(self, other: "_Figure") -> bool:
+        """Surely: its least is more than the other's most."""
+        return self.least is not None and other.most is not None and self.least > other.most
+
+
 def _of_systems(good: Report, bad: Report) -> Iterable[Change]:
     sides = [_by_system(report) for report in (good, bad)]
     for system in sorted({*sides[0], *sides[1]}):
@@ -105,9 +129,7 @@ def _of_systems(good: Report, bad: Report) -> Iterable[Change]:
         if not all(both):
             yield _only("system", system, both[0] or both[1], here=bool(both[0]))
             continue
-        yield from _counted(
-            "system", system, "messages", *(_sum(streams, "messages") for streams in both)
-        )
+        yield from _counted("system", system, "messages", *(_messages(s) for s in both))
         for figure in _SUMMED:
             yield from _compared("system", system, figure, *(_sum(s, figure) for s in both))
 
@@ -119,16 +141,26 @@ def _by_system(report: Report) -> dict[str, list[StreamRow]]:
     return found
 
 
-def _sum(streams: Sequence[StreamRow], figure: str) -> tuple[int | None, str]:
-    if figure == "messages":
-        return sum(int(stream["messages"] or 0) for stream in streams), ""
-    total = 0
+def _messages(streams: Iterable[StreamRow]) -> int:
+    return sum(int(stream.get("messages") or 0) for stream in streams)
+
+
+def _sum(streams: Sequence[StreamRow], figure: str) -> _Figure:
+    least, most = 0, 0
+    bounded = True
     for stream in streams:
-        value, why = measured(stream, figure)
-        if value is None:
-            return None, why
-        total += value
-    return total, ""
+        one = _of(stream, figure)
+        if one.least is None:
+            return one
+        least += one.least
+        bounded = bounded and one.most is not None
+        most += one.most or 0
+    return _Figure(least, most if bounded else None)
+
+
+def _of(stream: StreamRow, figure: str) -> _Figure:
+    value, why = measured(stream, figure)
+    return _Figure(value, at_most(stream, figure), why)
 
 
 def _of_streams(good: Report, bad: Report) -> Iterable[Change]:
@@ -139,11 +171,9 @@ def _of_streams(good: Report, bad: Report) -> Iterable[Change]:
         if len(present) == 1:
             yield _only("stream", about, present, here=key in sides[0])
             continue
-        yield from _counted(
-            "stream", about, "messages", *((s.get("messages") or 0, "") for s in present)
-        )
+        yield from _counted("stream", about, "messages", *(_messages([s]) for s in present))
         for figure in _COMPARED:
-            yield from _compared("stream", about, figure, *(measured(s, figure) for s in present))
+            yield from _compared("stream", about, figure, *(_of(s, figure) for s in present))
 
 
 def _by_key(report: Report) -> dict[tuple[object, ...], StreamRow]:
@@ -162,41 +192,35 @@ def _by_key(report: Report) -> dict[tuple[object, ...], StreamRow]:
 
 
 def _only(part: str, about: str, streams: Sequence[StreamRow], *, here: bool) -> Change:
-    lost = _sum(streams, "lost")[0]
-    seen = f"seen, {lost:,} lost" if lost else "seen"
+    lost = _sum(streams, "lost")
+    seen = "seen" if not lost.least and not lost.most else f"seen, {lost.shown('lost')} lost"
     there = (seen, _NEVER_SEEN) if here else (_NEVER_SEEN, seen)
     return Change(part, about, part, *there, Grade.OTHER, False, 90, 1)
 
 
-def _counted(
-    part: str, about: str, figure: str, good: tuple[int | None, str], bad: tuple[int | None, str]
-) -> Iterable[Change]:
-    if good[0] != bad[0]:
-        before, after = int(good[0] or 0), int(bad[0] or 0)
-        size = abs(after - before)
-        yield Change(part, about, figure, f"{before:,}", f"{after:,}", Grade.OTHER, False, 80, size)
+def _counted(part: str, about: str, figure: str, good: int, bad: int) -> Iterable[Change]:
+    if good != bad:
+        size = abs(bad - good)
+        yield Change(part, about, figure, f"{good:,}", f"{bad:,}", Grade.OTHER, False, 80, size)
 
 
-def _compared(
-    part: str, about: str, figure: str, good: tuple[int | None, str], bad: tuple[int | None, str]
-) -> Iterable[Change]:
-    rank = 10 * list(_COMPARED).index(figure)
-    before, after = good[0], bad[0]
-    if before is None or after is None:
-        if before is not after:
-            texts = ["?" if v is None else shown(figure, v) for v in (before, after)]
-            yield Change(
-                part, about, figure, texts[0], texts[1], Grade.UNKNOWN, False, rank, 0,
-                good[1] or bad[1],
-            )  # fmt: skip
+def _compared(part: str, about: str, figure: str, good: _Figure, bad: _Figure) -> Iterable[Change]:
+    """Nothing where both are the same, bounds and all; worse or better only where one is above the
+    other whatever it is within its bounds."""
+    before, after = good.least, bad.least
+    if (before, good.most) == (after, bad.most):
         return
-    if before == after or (FIGURES[figure] is Unit.TIME and _alike(before, after)):
+    rank, texts = 10 * list(_COMPARED).index(figure), (good.shown(figure), bad.shown(figure))
+    if before is None or after is None or not (good.is_above(bad) or bad.is_above(good)):
+        yield Change(
+            part, about, figure, *texts, Grade.UNKNOWN, False, rank, 0,
+            good.why or bad.why or ONLY_BOUNDS,
+        )  # fmt: skip
         return
-    grade = Grade.WORSE if after > before else Grade.BETTER
-    yield Change(
-        part, about, figure, shown(figure, before), shown(figure, after), grade,
-        _COMPARED[figure], rank, abs(after - before),
-    )  # fmt: skip
+    if FIGURES[figure] is Unit.TIME and _alike(before, after):
+        return
+    grade = Grade.WORSE if bad.is_above(good) else Grade.BETTER
+    yield Change(part, about, figure, *texts, grade, _COMPARED[figure], rank, abs(after - before))
 
 
 def _alike(one: int, other: int) -> bool:

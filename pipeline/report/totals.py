@@ -3,7 +3,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Literal, get_args
+from typing import Final, Literal, cast, get_args
 
 from seqaudit.replay.contract.capture_rows import OUTCOMES, CaptureRow, FramesBy
 from seqaudit.replay.contract.report_rows import (
@@ -143,6 +143,7 @@ def messages_of(
     sums: Counter[str] = Counter()
     known: set[str] = set()
     null: set[str] = set() if whole else set(LOSSES)
+    more: int | None = 0  # that may have been lost beside what was at least
     for stream in streams:
         if stream.get("kind") == _LINE:
             continue
@@ -153,6 +154,7 @@ def messages_of(
                 known.add(key)
             elif key in (stream.get("unknown") or ()) and not sent_here(stream, vantages):
                 null.add(key)
+        more = _sum(more, _more(stream))
     for pair in pairs:
         messages += pair["messages"]
         sums["recovered"] += pair["recovered"]
@@ -163,9 +165,23 @@ def messages_of(
     def figure(key: LossFigure) -> int | None:
         return None if key in null or (messages and key not in known) else sums[key]
 
+    lost = figure("lost")
     return {
         "messages": messages,
-        "lost": figure("lost"),
+        "lost": lost,
+        "lost_upper": None if lost is None else _sum(lost, more),
         "recovered": figure("recovered"),
         "unrecovered": figure("unrecovered"),
     }
+
+
+def _more(stream: StreamRow) -> int | None:
+    """How many a stream may have lost beside those that it lost at least; null: nothing bounds
+    it."""
+    lost = stream["lost"]
+    upper = cast("int | None", stream.get("lost_upper", lost))
+    return 0 if lost is None else None if upper is None else upper - lost
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other

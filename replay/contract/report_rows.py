@@ -456,9 +456,10 @@ class LossTotals(TypedDict):
     """What became of messages; null where a part is."""
 
     messages: int | None
-    lost: int | None
+    lost: Annotated[int | None, "at least; exact where lost_upper is the same"]
+    lost_upper: Annotated[int | None, "at most; null where lost is, or nothing bounds it"]
     recovered: int | None
-    unrecovered: int | None
+    unrecovered: Annotated[int | None, "at least, as lost: lost less recovered"]
 
 
 class TotalsRow(CountTotals, LossTotals):

@@ -95,6 +95,8 @@ def test_a_loss_of_which_only_bounds_are_known_keeps_what_it_keeps_at_most(
                    "findings": []}  # fmt: skip
     (line,) = judged(report, Budget((Scope({}, limits),)))
     assert line.result is result
+    if "lost" in limits:
+        assert line.measured == ("3 or more" if upper is None else f"3 to {upper}")
 
 
 def test_of_several_scopes_that_fit_the_last_one_decides() -> None:

@@ -56,6 +56,37 @@ def test_more_lost_is_worse_and_counts_and_less_is_better() -> None:
     assert of_stream(better) == [("lost", "3", "1", Grade.BETTER)] and not is_worse(better)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "grade"),
+    [
+        ((1, 5), (6, 9), Grade.WORSE),
+        ((1, 5), (6, None), Grade.WORSE),
+        ((6, None), (1, 5), Grade.BETTER),
+        ((1, 5), (3, 9), Grade.UNKNOWN),
+        ((1, 5), (5, 5), Grade.UNKNOWN),
+        ((0, None), (7, 7), Grade.UNKNOWN),
+        ((5, 5), (5, 9), Grade.UNKNOWN),
+        ((1, 5), (1, 5), None),
+    ],
+)
+def test_of_bounds_only_what_is_so_anywhere_within_them_is_worse_or_better(
+    before: tuple[int, int | None], after: tuple[int, int | None], grade: Grade | None
+) -> None:
+    sides = []
+    for least, most in (before, after):
+        side = report(lost=least)
+        side["streams"][0] |= {"lost_upper": most, "unrecovered": least, "recovered": 0}
+        sides.append(side)
+    changes = [c for c in differences(*sides) if c.figure in ("lost", "unrecovered")]
+    assert {c.grade for c in changes} == ({grade} if grade else set())
+    assert len(changes) == (4 if grade else 0)  # of the system and of its only stream
+    told = [
+        f"{a}" if a == b else f"{a} to {b}" if b else f"{a} or more" for a, b in (before, after)
+    ]
+    assert all([c.good, c.bad] == told for c in changes)
+    assert is_worse(changes) == (grade is Grade.WORSE)
+
+
 def test_what_cannot_be_told_on_one_side_is_neither_worse_nor_better() -> None:
     changes = differences(report(lost=0), report(lost=None))
     assert ("lost", "0", "?", Grade.UNKNOWN) in of_stream(changes) and not is_worse(changes)

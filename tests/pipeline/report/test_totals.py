@@ -44,8 +44,19 @@ def totals(*streams: Any, at: Vantage = AT_B) -> LossTotals:
 
 def test_losses_of_streams_add_up() -> None:
     assert totals(stream(2), stream(1)) == {
-        "messages": 10, "lost": 3, "recovered": 3, "unrecovered": 3
+        "messages": 10, "lost": 3, "lost_upper": 3, "recovered": 3, "unrecovered": 3
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("upper", "most"), [(5, 6), (None, None)])
+def test_a_sum_of_bounds_has_bounds(upper: int | None, most: int | None) -> None:
+    told = totals(stream(2, lost_upper=upper), stream(1))
+    assert (told["lost"], told["lost_upper"]) == (3, most)
+
+
+def test_a_total_that_is_null_has_no_bounds() -> None:
+    told = totals(stream(2, lost_upper=5), stream(None, "between"), at=NOWHERE)
+    assert (told["lost"], told["lost_upper"]) == (None, None)
 
 
 def test_a_total_is_null_where_a_part_is() -> None:
@@ -61,7 +72,9 @@ def test_of_a_sender_alone_nobody_knows_what_was_lost() -> None:
 
 
 def test_a_capture_without_messages_lost_none() -> None:
-    assert totals() == {"messages": 0, "lost": 0, "recovered": 0, "unrecovered": 0}
+    assert totals() == {
+        "messages": 0, "lost": 0, "lost_upper": 0, "recovered": 0, "unrecovered": 0
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
