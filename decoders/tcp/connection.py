@@ -203,10 +203,14 @@ class Flow:
             self.unkept += not self._data(direction, segment, refused=refused)
         held.clear()
 
-    def finish(self) -> list[int]:
-        """No more segments: the frames of what nobody will read."""
+    def wait_no_longer(self) -> None:
+        """No more segments: what waited for the other side's word is of the stream."""
         for direction in (0, 1):
             self._answered(direction)
+
+    def finish(self) -> list[int]:
+        """No more segments: the frames of what nobody will read."""
+        self.wait_no_longer()
         return [
             frame
             for direction in self.directions

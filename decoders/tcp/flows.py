@@ -153,6 +153,8 @@ class Tracked:
         Args:
             final: no more will come, so these have to be enough.
         """
+        if final:
+            self.flow.wait_no_longer()
         pending = self.pending
         if pending < MIDDLE_BYTES and not final and not self.flow.began:
             self.next_try = MIDDLE_BYTES

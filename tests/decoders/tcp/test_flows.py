@@ -2,7 +2,7 @@
 
 from seqaudit.decoders.tcp.flows import NOBODY, OURS, UNDECIDED, Tracked
 from seqaudit.decoders.tcp.framing import Match
-from seqaudit.decoders.tcp.wire import SYN
+from seqaudit.decoders.tcp.wire import ACK, SYN
 from tests.decoders.tcp.builders import MARK, MarkedStreams
 
 KEY = (0, "tcp|10.0.0.1:1000|10.0.0.2:2000")
@@ -47,6 +47,15 @@ def test_what_a_later_look_shows_is_what_an_earlier_one_would_have() -> None:
     assert late.state == OURS
     long = fed(Tracked(KEY, 0, [Patient()]), [bytes([MARK])] + [b"x" * SIZE] * 40)
     assert long.state == OURS
+
+
+def test_at_the_end_what_waits_for_the_other_sides_word_is_looked_at_too() -> None:
+    tracked = Tracked(KEY, 0, [Patient()])
+    tracked.feed(1, 1, 0, 1, 1, ACK, 0, 0, b"")
+    tracked.feed(0, 2, 10**9, 1, 1, ACK, 1, 0, bytes([MARK]))  # a second later
+    assert (tracked.state, tracked.pending) == (UNDECIDED, 0)
+    tracked.judge(final=True)
+    assert tracked.state == OURS
 
 
 def test_a_flow_that_began_is_looked_at_with_its_first_bytes() -> None:
