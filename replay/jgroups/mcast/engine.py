@@ -208,6 +208,7 @@ class McastEngine:
             known=known,
             based=self.epoch.based_at if based else None,
             exact=self.epoch.tells_all(stream.sender),
+            let_in=self._installed_at if stream.sender in self.epoch.let_in else None,
         )
         stream.receiver.beginning.begins(stream.told)
         self._came_meanwhile(stream, stream.receiver)
@@ -231,6 +232,9 @@ class McastEngine:
             return
         if stream.passing is None:
             stream.passing = self._models.passing(event)
+            views = self.seen.views
+            if views and views[-1][0].creator != stream.sender:
+                stream.passing.may_begin(None, let_in=True)
         stream.passing.passed(event, stream.sent_first(event, fresh))
         if stream.sender_model is not None:
             for first, stop in fresh:
@@ -354,11 +358,8 @@ class McastEngine:
         for run in latest:
             last = run.last_mark()
             if last.frame > self._installed_at.frame or last.at_ns > since_ns:
-                assert run.seqno is not None and run.stop_seqno is not None
                 stream.outside_membership -= run.count
                 receiver.arrive(run)
-                if run.frame < self._installed_at.frame:
-                    receiver.may_have_dropped(run.seqno, run.stop_seqno)
 
     def _note_view(self, event: Event) -> None:
         if event.kind is Kind.VIEW:
@@ -370,7 +371,7 @@ class McastEngine:
         """Note a view (V11); one without this member ends its windows, delivered or not (W5)."""
         view, first = self.seen.see(event)
         for stream in self.streams.values() if first else ():
-            stream.lets_in(self.seen.newcomers)
+            stream.lets_in(self.seen.newcomers, event.source)
         if first and self.excluded is None and self._puts_out(view, event):
             why = "it had left" if self.leaving else "a view without it"
             self.excluded = (event.first_mark(), why)
@@ -454,14 +455,13 @@ class McastEngine:
             back = receiver.ended is not None
             low = int(digest[stream.sender][0]) if stream.sender in digest else None
             if detail.get("merge") and low is not None:
-                receiver.merge(low, mark, stream.ever)
+                receiver.merge(low, mark, stream.ever, self._installed_at)
             elif back:  # no window, so R17, or R16 without digest
-                receiver.begin_again(low or 0)
+                receiver.begin_again(low or 0, self._installed_at)
             if back:
                 self._came_meanwhile(stream, receiver)
-        self.epoch.based(event)
-        for member in () if current is None else set(view.members) - {*current.members, *digest}:
-            self.epoch.bases.setdefault(member, 0)
+        new = set() if current is None else set(view.members) - {*current.members, *digest}
+        self.epoch.lets_in(event, new)
 
     def _forget_outsiders(self, view: View, event: Event) -> None:
         """The first view that this member installs without having joined: it founded its cluster,
@@ -567,9 +567,9 @@ class McastEngine:
         if window is None:
             return self._open(stream, begins, known=known, based=known)
         if window.ended is not None and window.ended[1] == ANEW:
-            window.begin_again(begins)
+            window.begin_again(begins, mark)
         elif window.ended is not None and mark.at_ns - window.ended[0].at_ns > SECOND_NS:
-            window.begin_again(low)
+            window.begin_again(low, mark)
             window.moved = mark
         return window
 

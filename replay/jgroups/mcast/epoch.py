@@ -50,15 +50,17 @@ class Epoch:
         joined: it is known to have windows.
         bases: where a window begins that has not been opened yet, by sender.
         based_at: when the last view told so; null: none did.
+        let_in: senders that a view let in: what came of them before it was installed was dropped.
         waiting: what came before.
     """
 
-    __slots__ = ("_behind", "based_at", "bases", "joined", "waiting")
+    __slots__ = ("_behind", "based_at", "bases", "joined", "let_in", "waiting")
 
     def __init__(self) -> None:
         self.joined = False
         self.bases: dict[str, int] = {}
         self.based_at: Mark | None = None
+        self.let_in: set[str] = set()
         self.waiting = JoinQueue()
         self._behind: set[str] = set()  # senders of which a digest may not have all
 
@@ -69,12 +71,19 @@ class Epoch:
         self.bases = dict.fromkeys(view.members, 0) | self.bases
 
     def based(self, event: Event) -> None:
-        """The digest of a view, if it has one, says where windows begin that are not open yet."""
+        """A digest, if it has one, says where windows begin that are not open yet."""
         for member, levels in (event.details().get("digest") or {}).items():
             if member not in self.bases:
                 self.bases[member] = int(levels[0])
                 if member != event.source:
                     self._behind.add(member)
+
+    def lets_in(self, event: Event, newcomers: set[str]) -> None:
+        """A view is installed that has members which had no windows here."""
+        known = set(self.bases)
+        self.based(event)
+        self.bases = dict.fromkeys(newcomers, 0) | self.bases
+        self.let_in |= self.bases.keys() - known
 
     def tells_all(self, sender: str) -> bool:
         """Does its base say what a sender had sent by then? Who is new had sent nothing."""

@@ -196,8 +196,8 @@ class _McastFindings(WindowReporter[McastStream]):
                 facts={"count": receiver.undecided.ranges.total()},
             )  # fmt: skip
         yield from self.asked_early(stream, "MC016", receiver.early_requests)
-        if receiver.overdue:
-            since, seen = max(receiver.overdue, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
+        if receiver.acks.overdue:
+            since, seen = max(receiver.acks.overdue, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
             yield self.make(
                 stream, "MC023", Certainty.LIKELY,
                 "{receiver_member} was late {times:time} by its ack schedule in acknowledging "
@@ -205,7 +205,7 @@ class _McastFindings(WindowReporter[McastStream]):
                 mark=since,
                 evidence=[(since, "delivered"), (seen, "still not acknowledged")],
                 facts={
-                    "times": receiver.overdue_count,
+                    "times": receiver.acks.count,
                     "late": shown(seen.at_ns - since.at_ns),
                 },
             )  # fmt: skip

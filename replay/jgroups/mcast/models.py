@@ -4,7 +4,8 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.evidence import QUIET_NS, SECOND_NS, Beginning, Life
-from seqaudit.replay.jgroups.mcast.parameters import SOONEST_MS, AckSchedule
+from seqaudit.replay.jgroups.mcast.owed import AckSchedule
+from seqaudit.replay.jgroups.mcast.parameters import SOONEST_MS
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
@@ -48,7 +49,14 @@ class Models:
         return PassingModel(event.seqno, beginning, at_sender=self._at_member)
 
     def receiver(
-        self, system: str, low: int, *, known: bool, based: Mark | None, exact: bool
+        self,
+        system: str,
+        low: int,
+        *,
+        known: bool,
+        based: Mark | None,
+        exact: bool,
+        let_in: Mark | None,
     ) -> ReceiverModel:
         """The window of the member at this point; see ``ReceiverModel``.
 
@@ -77,4 +85,5 @@ class Models:
             elapsed=self.elapsed,
             life=self.life,
             based=based,
+            let_in=let_in,
         )

@@ -1,9 +1,9 @@
 """Parameters of the MCAST engine (jgroups.md 5.1)."""
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
-from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters, Parameter, by_name
+from seqaudit.replay.contract.parameters import Parameter, by_name
 
 #: A view without the sender and the merge behind it take longer, unless MERGE3 is set to less.
 SOONEST_MS: Final = 2_000
@@ -33,27 +33,3 @@ PARAMETERS: Final[Mapping[str, Parameter]] = by_name((
               "a new seqno within this time of the ACK that made room proves that the sender had "
               "been blocked", "replay/README.md 2"),
 ))  # fmt: skip
-
-LONGEST_DEFAULT_INTERVAL_MS: Final = 1_000  # NAKACK4's own default (5.1)
-
-
-class AckSchedule(NamedTuple):
-    """When delivered messages are acknowledged (5.4): at the tick, or after enough deliveries."""
-
-    tick_ns: int
-    threshold: int | None
-
-    @classmethod
-    def of(cls, parameters: EngineParameters) -> "AckSchedule":
-        """Without a given interval the longest default is assumed."""
-        interval = parameters.value("xmit_interval_ms")
-        if parameters.origin("xmit_interval_ms") == DEFAULT:
-            interval = LONGEST_DEFAULT_INTERVAL_MS
-        threshold, capacity = parameters.value("ack_threshold"), parameters.value("capacity")
-        if threshold is None and capacity is not None:
-            threshold = capacity // 4
-        return cls(interval * 1_000_000, threshold)
-
-    def due_ns(self) -> int:
-        """Latest time from a delivery to its ACK, with the jitter that section 6 allows."""
-        return self.tick_ns * 12 // 10 + 50_000_000

@@ -69,6 +69,7 @@ class PassingModel:
         self.unanswered: list[Unanswered] = []
         self._levels: dict[str, int] = {}
         self._spoke: set[str] = set()  # of the stream, since a window may have begun
+        self._let_in = False  # the stream's sender, by a view
         self._regular_high = 0  # highest seqno that passed and was not OOB
         self._out_of_order_by_design = False  # what passes now is OOB (6, traps)
         self.asked: dict[str, Note] = {}  # by member
@@ -99,7 +100,7 @@ class PassingModel:
         """A member's XMIT_REQ passed (S11: what it acknowledged is skipped by the sender)."""
         wanted = tuple(ranges)
         level = self._levels.get(member, 0)
-        self._spoke.add(member)
+        self._speaks(member)
         asked = self.asked.setdefault(member, Note())
         for first, stop in wanted:
             self.tracker.request(first, stop, mark, member)
@@ -123,18 +124,30 @@ class PassingModel:
     def acked(self, member: str, seqno: int) -> None:
         """A member's ACK passed."""
         self._beginning.acknowledged(seqno)
-        self._spoke.add(member)
+        self._speaks(member)
         self._levels[member] = max(seqno, self._levels.get(member, 0))
 
     def heard_of(self, member: str) -> bool:
         """Whether a member has spoken of the stream since its window may have begun."""
         return member in self._spoke
 
-    def may_begin(self, member: str | None) -> None:
+    def may_begin(self, member: str | None, *, let_in: bool = False) -> None:
         """A member's window (null: every member's) may be a new one from here on: an earlier one
-        may have had, or none was there for, what passed so far."""
+        may have had, or none was there for, what passed so far.
+
+        Args:
+            let_in: a view of another member's lets the sender in.
+        """
         self._had_before[member] = self.tracker.known_stop - 1
         self._spoke = set() if member is None else self._spoke - {member}
+        self._let_in |= let_in
+
+    def _speaks(self, member: str) -> None:
+        """A member's window is there. Where a view let the sender in, each member installs that in
+        its own time, and drops what it gets before (R2)."""
+        if self._let_in and member not in self._spoke:
+            self.may_begin(member)
+        self._spoke.add(member)
 
     def _lacked(self, member: str, first: int, stop: int, mark: Mark) -> None:
         """What of a request is certain to have passed to the window that asks. At its sender it has

@@ -23,7 +23,7 @@ only member that could ask: then the first was the original, sent out of order (
 from collections import deque
 from typing import Final
 
-from seqaudit.decoders.contract.events import Flag
+from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Answered, JudgedStream
 from seqaudit.replay.jgroups.evidence import (
@@ -35,7 +35,7 @@ from seqaudit.replay.jgroups.evidence import (
     read_between,
     sent_later,
 )
-from seqaudit.replay.jgroups.mcast.parameters import AckSchedule
+from seqaudit.replay.jgroups.mcast.owed import AckSchedule, OwedAcks
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import (
@@ -49,14 +49,13 @@ from seqaudit.replay.sequence.gaps import (
     Outcome,
     Part,
 )
-from seqaudit.replay.sequence.notes import MAX_KEPT_MARKS, Note
+from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import Range, RangeSet, total
 
 #: A request this soon after an arrival may have crossed it inside the receiver.
 CROSSING_NS: Final = 20_000_000
 #: Values of HIGHEST_SEQNO that are remembered, to know the requests that they cause.
 LAST_TOLD: Final = 16
-THRESHOLD_PATIENCE_NS: Final = 200_000_000
 
 
 class ReceiverModel(JudgedStream):
@@ -76,6 +75,7 @@ class ReceiverModel(JudgedStream):
         elapsed: of the conversation.
         life: of this member.
         based: when a view or digest told where the window begins; null: none did.
+        let_in: when a view let its sender in, which may have sent before; null: none did.
     """
 
     def __init__(
@@ -94,6 +94,7 @@ class ReceiverModel(JudgedStream):
         elapsed: Elapsed,
         life: Life,
         based: Mark | None,
+        let_in: Mark | None,
     ) -> None:
         super().__init__(
             low + 1, known=known, interval_ns=interval_ns, beginning=beginning, elapsed=elapsed
@@ -107,8 +108,6 @@ class ReceiverModel(JudgedStream):
         self.undecided = Note()  # asked for after its arrival; no ACK or digest tells
         self.early_requests = Note()
         self.oversized_requests: list[tuple[Mark, int]] = []
-        self.overdue: list[tuple[Mark, Mark]] = []  # delivered, and the event that showed it late
-        self.overdue_count = 0
         self.highest_told: int | None = None
         self.lacked_highest = Note()  # asked for as soon as HIGHEST_SEQNO named it
         self._highest_at: Mark | None = None
@@ -118,13 +117,15 @@ class ReceiverModel(JudgedStream):
         self._told: deque[int] = deque(maxlen=LAST_TOLD)  # by HIGHEST_SEQNO
         self._floor = None if based is None else low  # it begins no later; null: nothing tells yet
         self._spoken_at = based  # when this member said something of it last
-        self.exists_since = based  # when a view, a digest or that showed first that it is there
+        self.exists_since = let_in or based  # shown by a view, a digest, or that
+        self._sent_to_it = based is not None and let_in is None  # all that is not captured
         self.own_level = low if known else 0
         self._level_at: Mark | None = None  # when it said so
         self._last_id: int | None = None  # the newest of the datagrams so far
         self._id_at_level: int | None = None  # and before it said so
         self.ended: tuple[Mark, str] | None = None
         self.waited = RangeSet()  # for the join or a view: it may have dropped them
+        self._let_in = let_in is not None
         self.moved: Mark | None = None  # by a merge, or it may have been
         self.untold = False  # a merge moved it, and nothing told what it had then, or at its end
         self._behind = False  # it said last that it lacks something from before ``start``
@@ -141,10 +142,7 @@ class ReceiverModel(JudgedStream):
         self._for_highest = RangeSet()  # asked for once, as HIGHEST_SEQNO named it
         self._recent: deque[tuple[int, int, Mark]] = deque(maxlen=1000)  # first, stop, last
         self._out_of_band = RangeSet()  # delivered on arrival, not yet passed by the window
-        self._acks_due = acks
-        self._unacked: Mark | None = None  # since when there is something to acknowledge
-        self._threshold_at: Mark | None = None  # when ack_threshold deliveries had been made
-        self._silent_since: int | None = None  # the level at which overdue was said last
+        self.acks = OwedAcks(acks, self.own_level)
 
     # -- messages --------------------------------------------------------------------------------
 
@@ -152,7 +150,7 @@ class ReceiverModel(JudgedStream):
         """MSG or XMIT_RSP for this member (R3-R6, R14, R20; D8: either is a repair)."""
         assert event.seqno is not None and event.stop_seqno is not None
         first, stop, arrival = event.seqno, event.stop_seqno, event.arrival()
-        self._see_time(arrival.first)
+        self.acks.see(arrival.first)
         if first < self.start:
             self.before_start += min(stop, self.start) - first
             first = min(stop, self.start)
@@ -160,6 +158,8 @@ class ReceiverModel(JudgedStream):
                 return
         if self.beginning.bound is None:
             self.beginning.arrived(event)
+        if not self._sent_to_it and self.exists_since is not None:
+            self._first_sent(self.exists_since, event, first, stop)
         limit = self.window.limit()
         end = stop
         if limit is not None and stop > limit and first > self.window.low + 1:
@@ -169,6 +169,26 @@ class ReceiverModel(JudgedStream):
         if stop < end:
             self.outside_window.add(stop, end, arrival.first)
             self.tracker.reveal(end, arrival.first, BY_SEQNO, arrival.fresh_id)
+
+    def _first_sent(self, there: Mark, event: Event, first: int, stop: int) -> None:
+        """What came before the window was there was dropped (R2), and who is let in by a view may
+        have sent before that is installed here. So what is sure to be sent to it begins with the
+        first message that is above all others and came later; of a run that had begun before that
+        is known of its last message only.
+        """
+        if event.last_frame <= there.frame:
+            return
+        if event.frame < there.frame:
+            if self._let_in:
+                self.may_have_dropped(first, stop)
+            first = stop - 1
+        if event.kind is not Kind.RETRANSMISSION and first >= self.tracker.known_stop:
+            self._sent_before(first)
+
+    def _sent_before(self, stop: int) -> None:
+        """What is below may have been sent before the window was there, and have come then."""
+        self.by_rebuilt.add(self.start, max(self.start, stop))
+        self._sent_to_it = True
 
     def _accept(self, event: Event, first: int, stop: int, arrival: Arrival) -> None:
         """[first, stop) fits into the window: duplicates and new messages."""
@@ -249,7 +269,7 @@ class ReceiverModel(JudgedStream):
         if stop - first > 1:
             return True
         # what is higher in our window the member may have dropped, so HIGHEST_SEQNO was news to it
-        by_stability = self._acks_due is None
+        by_stability = self.acks.schedule is None
         return first < self.window.high and first not in self._told and not by_stability
 
     def level(self, seqno: int, mark: Mark) -> None:
@@ -257,13 +277,12 @@ class ReceiverModel(JudgedStream):
 
         The same level again (R12, D5) says nothing new.
         """
-        self._see_time(mark)
+        self.acks.see(mark)
         self._behind = seqno < self.start - 1
         same = self._shows(seqno, mark) and not self._asked_long(mark)
         if seqno <= self.own_level:
             return
         self.own_level, self._level_at, self._id_at_level = seqno, mark, self._last_id
-        self._threshold_at = None
         stop = seqno + 1
         self.waited.remove(self.start, stop)
         for pending in (self._asked_had, self._asked_had_highest):
@@ -273,7 +292,7 @@ class ReceiverModel(JudgedStream):
         skipped = self.window.skip_to(seqno)
         if skipped is not None:
             self._hand_on(skipped, mark)
-        self._unacked = mark if self.window.low > seqno else None
+        self.acks.acked(seqno, self.window.low, mark)
 
     def _asked_long(self, mark: Mark) -> bool:
         """It has asked in vain for so long that a merge may have come instead: one way is cut, and
@@ -293,7 +312,7 @@ class ReceiverModel(JudgedStream):
         if self._floor is None:
             self._floor, self.exists_since = level, mark
             self.beginning.begins(level)
-            due, came = self._acks_due, self.tracker.first
+            due, came = self.acks.schedule, self.tracker.first
             if due is not None and came is not None:  # who comes late with it may have joined since
                 self.untold |= mark.at_ns - came.first.at_ns > due.due_ns()
         before, self._spoken_at = self._spoken_at, mark
@@ -315,7 +334,7 @@ class ReceiverModel(JudgedStream):
             had += super()._had(*part, mark, same=False)
         return had + super()._had(first, stop, mark, same=same)
 
-    def merge(self, low: int, mark: Mark, captured: RangeSet) -> None:
+    def merge(self, low: int, mark: Mark, captured: RangeSet, installed: Mark) -> None:
         """A merge digest: a window that is behind it, or was removed, is replaced; what is between
         is skipped (R19). Of that is lost what is not in the capture: neither for the window nor
         while its sender was out of the view.
@@ -336,7 +355,7 @@ class ReceiverModel(JudgedStream):
         self.moved = mark
         self.window_lost(mark)
         if self.ended is not None:
-            self.begin_again(low)
+            self.begin_again(low, installed)
             return
         self.tracker.seen.remove(low + 1, self.tracker.known_stop)  # stored, and not in the new one
         self.window = Window(low, self.window.capacity, document=self.window.document)
@@ -365,9 +384,10 @@ class ReceiverModel(JudgedStream):
             self.finish(mark.at_ns, mark.at_ns, over=False)
             self.ended = (mark, why)
 
-    def begin_again(self, low: int) -> None:
+    def begin_again(self, low: int, there: Mark) -> None:
         """The sender is back in the view: a new window at ``low`` (R16, R17)."""
         self._begin(low + 1)
+        self.exists_since, self._let_in, self._sent_to_it = there, True, False
         self.start_known = True
         self.window = Window(low, self.window.capacity, document=self.window.document)
         self.ended = self._spoken_at = self._level_at = self.highest_told = None
@@ -378,12 +398,14 @@ class ReceiverModel(JudgedStream):
         self._out_of_band, self.waited = RangeSet(), RangeSet()
         self._may_be_skipped = RangeSet()
         self._recent.clear()
-        self._unacked = self._threshold_at = self._silent_since = None
+        self.acks.begin(low)
 
     def finish(self, end_ns: int, until_ns: int, *, over: bool = True) -> None:
         """What is missing now never comes (V2); see ``end_missing``."""
         if self.ended is not None:
             return
+        if not self._sent_to_it:
+            self._sent_before(self.tracker.known_stop)
         self._take_back(until_ns)
         self.untold |= self._behind
         self.end_missing(end_ns, until_ns, over=over, dropped=self.outside_window.ranges)
@@ -499,7 +521,8 @@ class ReceiverModel(JudgedStream):
         if there and read_between(self._elapsed, came, mark):
             for part in had:
                 for piece in self._in_order.within(*part):
-                    self._asked_late.add(*piece)
+                    for late in self.by_rebuilt.missing(*piece):
+                        self._asked_late.add(*late)
 
     def _too_early(self, first: int, stop: int, mark: Mark, *, for_highest: bool) -> None:
         """The two-tick rule: a tick must see a gap before the next may ask for it (T2, T3)."""
@@ -565,32 +588,9 @@ class ReceiverModel(JudgedStream):
             self.delivering(accepted.delivered, event)
             self._hand_on(accepted.delivered, mark)
 
-    def _see_time(self, mark: Mark) -> None:
-        """Is an ACK overdue by now (R7, R9)? Said once for each stretch without one."""
-        if self._acks_due is None or self._unacked is None:
-            return
-        late = mark.at_ns - self._unacked.at_ns > self._acks_due.due_ns()
-        if self._threshold_at is not None:
-            late = late or mark.at_ns - self._threshold_at.at_ns > THRESHOLD_PATIENCE_NS
-        if late:
-            self.overdue_count += 1
-            if len(self.overdue) < MAX_KEPT_MARKS:
-                self.overdue.append((self._unacked, mark))
-            self._unacked = self._threshold_at = None
-            self._silent_since = self.own_level
-
-    def _owe_ack(self, mark: Mark) -> None:
-        """Something was delivered: an ACK is owed (R7 threshold, R8 flag, D4; not R3)."""
-        if self._acks_due is None or self._silent_since == self.own_level or self._floor is None:
-            return
-        if self._unacked is None:
-            self._unacked = mark
-        threshold = self._acks_due.threshold
-        if threshold is not None and self.window.low - self.own_level >= threshold:
-            self._threshold_at = self._threshold_at or mark
-
     def _hand_on(self, delivered: Range, mark: Mark) -> None:
-        self._owe_ack(mark)
+        if self._floor is not None:
+            self.acks.delivered(self.window.low, mark)
         if self._out_of_band:
             done = RangeSet(self._out_of_band.remove(*delivered))
             for part in done.missing(*delivered):

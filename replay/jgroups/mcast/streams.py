@@ -60,12 +60,12 @@ class McastStream(NumberedStream):
         self.outsiders: deque[Event] = deque(maxlen=LATEST)
         self.came_outside = RangeSet()  # in runs that came for no window
 
-    def lets_in(self, members: set[str] | None) -> None:
+    def lets_in(self, members: set[str] | None, by: str | None) -> None:
         """A view has new members (null: anybody may be one): they, or all if its sender is one, may
-        have a new window."""
+        have a new window. What its sender sends behind a view that it casts comes behind it."""
         if self.passing is not None:
             for member in (None,) if members is None or self.sender in members else members:
-                self.passing.may_begin(member)
+                self.passing.may_begin(member, let_in=member is None and by != self.sender)
 
     def peer(self, member: str) -> PeerTraffic:
         found = self.peers.get(member)

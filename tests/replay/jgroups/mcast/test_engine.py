@@ -589,5 +589,5 @@ def test_what_came_before_its_window_and_is_asked_for_then_was_not_lost() -> Non
         msg(1, 3, by=C), ack(4, of=C),
     )  # fmt: skip
     assert told.told("recovered", "lost", "lost_seqnos", sender=C) == {
-        "recovered": 3, "lost": None, "lost_seqnos": [[3, 3]],
+        "recovered": 3, "lost": None, "lost_seqnos": [],  # 3 may have come then as well
     }  # fmt: skip

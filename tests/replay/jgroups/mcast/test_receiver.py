@@ -736,15 +736,44 @@ def test_who_asks_to_join_from_the_socket_of_a_member_in_the_view_has_taken_its_
     assert {rule for rule, _, _ in told.findings()} <= {"MC018"}
 
 
+#: C joins A; what B sends meets no window before the view with it is installed (R2).
+LET_IN = (join_rsp("AC", 2, to=C, digest={A: (0, 0), C: (0, 0)}), msg(1))
+
+
 @pytest.mark.rule("R2")
-def test_what_came_for_no_window_and_is_asked_for_was_perhaps_not_lost() -> None:
+@pytest.mark.parametrize("came", [[msg(1, 2, by=B)], [msg(2, by=B)], []])
+def test_what_came_for_no_window_and_is_asked_for_was_perhaps_not_lost(came: list[Event]) -> None:
+    # Also what is not in the capture: B may have sent it before C had the view.
     told = heard(
-        C, join_rsp("AC", 2, to=C, digest={A: (0, 0), C: (0, 0)}), msg(1), msg(1, 2, by=B),
-        view("ABC", 3, 2), msg(4, by=B), ack(1, by=C), TICK, TICK,
+        C, *LET_IN, *came, view("ABC", 3, 2), msg(4, by=B), ack(1, by=C), TICK, TICK,
         xmit_req(1, 2, 3, by=C, of=B), msg(1, 3, by=B), ack(4, by=C, of=B),
     )  # fmt: skip
+    assert told.findings("MC018", "MC016") == [("MC001", "likely", [[1, 3]])]
+    assert told.told("lost", "lost_seqnos", sender=B) == {"lost": None, "lost_seqnos": []}
+
+
+@pytest.mark.rule("R2")
+def test_what_was_sent_behind_a_message_that_came_to_the_window_was_lost() -> None:
+    told = heard(
+        C, *LET_IN, view("ABC", 3, 2), msg(2, by=B), msg(4, by=B), ack(1, by=C), TICK, TICK,
+        xmit_req(1, 3, by=C, of=B), msg(1, by=B), msg(3, by=B), ack(4, by=C, of=B),
+    )  # fmt: skip
     assert told.findings("MC018", "MC016") == [
-        ("MC001", "proven", [[3, 3]]), ("MC001", "likely", [[1, 2]])
+        ("MC001", "proven", [[3, 3]]), ("MC001", "likely", [[1, 1]])
+    ]  # fmt: skip
+
+
+@pytest.mark.rule("R2")
+def test_of_a_window_that_nothing_told_of_it_is_not_known_what_was_sent_to_it() -> None:
+    # The capture lacks all views: that C has a window for it, its first request shows.
+    def lost(seqno: int) -> list[Step]:
+        before = [msg(n, by=B) for n in (seqno - 2, seqno - 1, seqno + 1)]
+        return [*before, TICK, TICK, xmit_req(seqno, by=C, of=B), msg(seqno, by=B)]
+
+    acks = [step for _ in range(9) for step in (ack(1, by=C), 200)]
+    told = heard(C, msg(1), *acks, *lost(3), *lost(7), ack(8, by=C, of=B))
+    assert told.findings("MC016", "MC018", "CP007") == [
+        ("MC001", "proven", [[7, 7]]), ("MC001", "likely", [[3, 3]])
     ]  # fmt: skip
 
 

@@ -1,0 +1,93 @@
+"""ACKs that a member owes for what it has delivered, and how late they were (jgroups.md 5.4)."""
+
+from typing import Final, NamedTuple
+
+from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.notes import MAX_KEPT_MARKS
+
+LONGEST_DEFAULT_INTERVAL_MS: Final = 1_000  # NAKACK4's own default (5.1)
+THRESHOLD_PATIENCE_NS: Final = 200_000_000
+
+
+class AckSchedule(NamedTuple):
+    """When delivered messages are acknowledged (5.4): at the tick, or after enough deliveries."""
+
+    tick_ns: int
+    threshold: int | None
+
+    @classmethod
+    def of(cls, parameters: EngineParameters) -> "AckSchedule":
+        """Without a given interval the longest default is assumed."""
+        interval = parameters.value("xmit_interval_ms")
+        if parameters.origin("xmit_interval_ms") == DEFAULT:
+            interval = LONGEST_DEFAULT_INTERVAL_MS
+        threshold, capacity = parameters.value("ack_threshold"), parameters.value("capacity")
+        if threshold is None and capacity is not None:
+            threshold = capacity // 4
+        return cls(interval * 1_000_000, threshold)
+
+    def due_ns(self) -> int:
+        """Latest time from a delivery to its ACK, with the jitter that section 6 allows."""
+        return self.tick_ns * 12 // 10 + 50_000_000
+
+
+class OwedAcks:
+    """One window's.
+
+    Args:
+        schedule: null: its protocol sends none.
+
+    Attributes:
+        overdue: the longest-known delivery, and the event that showed it late; the first of them.
+        count: how many there were.
+    """
+
+    __slots__ = ("_level", "_silent_since", "_threshold_at", "_unacked", "count", "overdue",
+                 "schedule")  # fmt: skip
+
+    def __init__(self, schedule: AckSchedule | None, level: int) -> None:
+        self.schedule = schedule
+        self.overdue: list[tuple[Mark, Mark]] = []
+        self.count = 0
+        self.begin(level)
+
+    def begin(self, level: int) -> None:
+        """A window that has delivered everything up to ``level``."""
+        self._level = level
+        self._unacked: Mark | None = None  # since when there is something to acknowledge
+        self._threshold_at: Mark | None = None  # when ack_threshold deliveries had been made
+        self._silent_since: int | None = None  # the level at which overdue was said last
+
+    def acked(self, level: int, low: int, mark: Mark) -> None:
+        """The member said that it has everything up to ``level``; by its window, up to ``low``."""
+        self._level = level
+        self._unacked = mark if low > level else None
+        self._threshold_at = mark if self._reached(low) else None
+
+    def delivered(self, low: int, mark: Mark) -> None:
+        """Everything up to ``low`` was: an ACK is owed (R7 threshold, R8 flag, D4; not R3)."""
+        if self.schedule is None or self._silent_since == self._level:
+            return
+        if self._unacked is None:
+            self._unacked = mark
+        if self._reached(low):
+            self._threshold_at = self._threshold_at or mark
+
+    def _reached(self, low: int) -> bool:
+        threshold = None if self.schedule is None else self.schedule.threshold
+        return threshold is not None and low - self._level >= threshold
+
+    def see(self, mark: Mark) -> None:
+        """Is one overdue by now (R7, R9)? Said once for each stretch without one."""
+        if self.schedule is None or self._unacked is None:
+            return
+        late = mark.at_ns - self._unacked.at_ns > self.schedule.due_ns()
+        if self._threshold_at is not None:
+            late = late or mark.at_ns - self._threshold_at.at_ns > THRESHOLD_PATIENCE_NS
+        if late:
+            self.count += 1
+            if len(self.overdue) < MAX_KEPT_MARKS:
+                self.overdue.append((self._unacked, mark))
+            self._unacked = self._threshold_at = None
+            self._silent_since = self._level
