@@ -63,8 +63,8 @@ class SeenViews:
         self.views: list[tuple[View, Mark, bool]] = []
         self.unknown_deltas: list[Mark] = []
         self.newcomers: set[str] | None = None
-        self._newest: set[str] | None = None
-        self._number = -1  # of the newest; the next one has the number behind it
+        self._newest: View | None = None  # null: told by what it changes in one that was not seen
+        self._number = -1  # of the newest that was seen; the next one has the number behind it
         self._known: dict[tuple[str, int], View] = {}
 
     def see(self, event: Event) -> tuple[View | None, bool]:
@@ -82,16 +82,27 @@ class SeenViews:
             self._known[view.creator, view.number] = view
             self.views.append((view, mark, False))
         if first:
-            members, before = set(view.members), self._newest
+            before = self._newest
             if view.number != self._number + 1 or stated.get("subgroups"):
                 before = None
-            self.newcomers = None if before is None else members - before
-            self._newest, self._number = members, view.number
+            old = None if before is None else set(before.members)
+            self.newcomers = None if old is None else set(view.members) - old
+            self._newest, self._number = view, view.number
         return view, first
 
     def names(self, member: str) -> bool | None:
         """Is a member in the newest view? Null: it was not seen."""
-        return None if self._newest is None else member in self._newest
+        return None if self._newest is None else member in self._newest.members
+
+    def elders(self, sender: str) -> set[str] | None:
+        """Who was there when the newest view, or one before, let a sender in, but for its creator,
+        which casts it; who joined later has a window for the sender from then on. Null: anybody."""
+        newest = self._newest
+        if newest is not None and newest.creator == sender:
+            return set()
+        if newest is None or self.newcomers is None or sender not in newest.members:
+            return None
+        return set(newest.members[: newest.members.index(sender)]) - {newest.creator}
 
     def installed(self, view: View) -> None:
         """The member at this point has it now."""

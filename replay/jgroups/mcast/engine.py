@@ -232,9 +232,8 @@ class McastEngine:
             return
         if stream.passing is None:
             stream.passing = self._models.passing(event)
-            views = self.seen.views
-            if views and views[-1][0].creator != stream.sender:
-                stream.passing.may_begin(None, let_in=True)
+            if self.seen.views:
+                stream.passing.let_in(self.seen.elders(stream.sender))
         stream.passing.passed(event, stream.sent_first(event, fresh))
         if stream.sender_model is not None:
             for first, stop in fresh:
@@ -371,7 +370,7 @@ class McastEngine:
         """Note a view (V11); one without this member ends its windows, delivered or not (W5)."""
         view, first = self.seen.see(event)
         for stream in self.streams.values() if first else ():
-            stream.lets_in(self.seen.newcomers, event.source)
+            stream.lets_in(self.seen)
         if first and self.excluded is None and self._puts_out(view, event):
             why = "it had left" if self.leaving else "a view without it"
             self.excluded = (event.first_mark(), why)

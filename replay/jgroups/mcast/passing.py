@@ -69,7 +69,7 @@ class PassingModel:
         self.unanswered: list[Unanswered] = []
         self._levels: dict[str, int] = {}
         self._spoke: set[str] = set()  # of the stream, since a window may have begun
-        self._let_in = False  # the stream's sender, by a view
+        self._installing: set[str | None] = set()  # see ``let_in``
         self._regular_high = 0  # highest seqno that passed and was not OOB
         self._out_of_order_by_design = False  # what passes now is OOB (6, traps)
         self.asked: dict[str, Note] = {}  # by member
@@ -131,21 +131,21 @@ class PassingModel:
         """Whether a member has spoken of the stream since its window may have begun."""
         return member in self._spoke
 
-    def may_begin(self, member: str | None, *, let_in: bool = False) -> None:
+    def may_begin(self, member: str | None) -> None:
         """A member's window (null: every member's) may be a new one from here on: an earlier one
-        may have had, or none was there for, what passed so far.
-
-        Args:
-            let_in: a view of another member's lets the sender in.
-        """
+        may have had, or none was there for, what passed so far."""
         self._had_before[member] = self.tracker.known_stop - 1
         self._spoke = set() if member is None else self._spoke - {member}
-        self._let_in |= let_in
+
+    def let_in(self, elders: set[str] | None) -> None:
+        """A view let the sender in. Who was there before (null: anybody may) installs it in its own
+        time, and drops what comes before (R2): until it speaks its window may not be there."""
+        self.may_begin(None)
+        self._installing |= {None} if elders is None else elders
 
     def _speaks(self, member: str) -> None:
-        """A member's window is there. Where a view let the sender in, each member installs that in
-        its own time, and drops what it gets before (R2)."""
-        if self._let_in and member not in self._spoke:
+        """A member says something of the stream: its window is there."""
+        if member not in self._spoke and not self._installing.isdisjoint((member, None)):
             self.may_begin(member)
         self._spoke.add(member)
 

@@ -7,6 +7,7 @@ from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
+from seqaudit.replay.jgroups.members import SeenViews
 from seqaudit.replay.jgroups.report_rows import McastPeer
 from seqaudit.replay.jgroups.stream import NumberedStream
 from seqaudit.replay.sequence.ranges import Range, RangeSet
@@ -60,12 +61,17 @@ class McastStream(NumberedStream):
         self.outsiders: deque[Event] = deque(maxlen=LATEST)
         self.came_outside = RangeSet()  # in runs that came for no window
 
-    def lets_in(self, members: set[str] | None, by: str | None) -> None:
-        """A view has new members (null: anybody may be one): they, or all if its sender is one, may
-        have a new window. What its sender sends behind a view that it casts comes behind it."""
-        if self.passing is not None:
-            for member in (None,) if members is None or self.sender in members else members:
-                self.passing.may_begin(member, let_in=member is None and by != self.sender)
+    def lets_in(self, seen: SeenViews) -> None:
+        """The newest view has new members, or anybody may be one: they, or all if its sender is
+        one, may have a new window."""
+        new = seen.newcomers
+        if self.passing is None:
+            return
+        if new is None or self.sender in new:
+            self.passing.let_in(seen.elders(self.sender))
+            return
+        for member in new:
+            self.passing.may_begin(member)
 
     def peer(self, member: str) -> PeerTraffic:
         found = self.peers.get(member)

@@ -320,6 +320,20 @@ def test_between_views_that_are_not_in_a_row_anybody_may_have_gone_and_come_agai
 
 
 @pytest.mark.rule("S11")
+def test_who_was_there_before_the_sender_installs_the_view_with_it_in_its_own_time() -> None:
+    # D sends when B may not have the view with it yet, which C, that casts it, and E have.
+    acks = [step for _ in range(9) for step in (ack(1, by=B), 200)]
+    cast = (view("CB", 1, 1, by=C), *acks, view("CBD", 2, 2, by=C), view("CBDE", 3, 3, by=C))
+    story = (*cast, msg(1, by="D"), msg(2, by="D"), msg(3, by="D"), 1100)
+    for member, certainty in (("B", UNTOLD), ("C", "proven"), ("E", "proven")):
+        told = heard("D", *story, xmit_req(2, by=member, of="D"))
+        assert told.findings() == [("MC024", certainty, [[2, 2]])]
+    there = heard("D", *story, ack(3, by=B, of="D"), msg(4, by="D"), 600,
+                  xmit_req(4, by=B, of="D"))  # fmt: skip
+    assert there.findings() == [("MC024", "proven", [[4, 4]])]
+
+
+@pytest.mark.rule("S11")
 def test_whose_first_word_is_a_request_may_not_have_been_there_before_if_no_view_says_so() -> None:
     story = (*LATER[3:], ack(3, by=C), msg(5), 600)
     for member, certainty in ((B, UNTOLD), (C, "proven")):
