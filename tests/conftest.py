@@ -1,6 +1,7 @@
 """What all tests share: where fixtures are, and one Spark session for those that need it."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,12 @@ import pytest
 os.environ["SEQAUDIT_NO_WALL"] = "1"
 #: Each of the hundreds of commands that tests start would compile all modules for itself.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+#: Files of tests go to memory where there is a folder for it: many are written again and again,
+#: at which a disk takes longer than what is tested.
+MEMORY = Path("/dev/shm")
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 2 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 ROOT = Path(__file__).parent.parent
 #: Folders of the tests for everyday work (``-m quick``): engines, rules and what their rows become.
