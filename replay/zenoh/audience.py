@@ -1,8 +1,8 @@
 """Who gets the samples of one leg, and who asks for those that are missing (zenoh.md 9.4, 9.5)."""
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Final
 
 from seqaudit.replay.contract.worth import BEGINNING
@@ -35,6 +35,20 @@ CLOSING_NS: Final = 100_000_000
 Identity = tuple[str, str | None, str]
 #: Says why samples of a source did not come back.
 Explains = Callable[[Subscriber, Source, Miss], list[Why]]
+
+
+@dataclass(slots=True)
+class _Left:
+    """Of a source, those of its subscribers that were undeclared, one after the other.
+
+    Attributes:
+        at: the last sns of them and their lanes; ``last``: the highest.
+        bordered: samples were on their way to one of them.
+    """
+
+    at: set[int] = field(default_factory=set)
+    last: int | None = None
+    bordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +102,11 @@ class Audience:
         why: Explains,
     ) -> None:
         self.subscribers: dict[Identity, Subscriber] = {}
+        self._at: dict[tuple[str, str | None], dict[Identity, None]] = {}  # by the first two
+        self._lives: dict[Identity, tuple[int, int]] = {}  # how many ended, and when the last did
         self.ended: list[tuple[Identity, Subscriber]] = []
         #: Receiver and machine -> those that were undeclared, whose queries go on.
-        self._left: dict[tuple[str, str], list[Subscriber]] = {}
+        self._left: dict[tuple[str, str], _Left] = {}
         self._left_at: set[str] = set()  # receivers of any
         self.lanes: dict[int, Lanes] = {}
         #: Endpoint and key expression -> open query for historical samples.
@@ -113,7 +129,7 @@ class Audience:
     def began(self, mark: Mark) -> None:
         """A session began: who subscribes is declared anew, so it is known from now on."""
         self.changed()
-        self._end(lambda identity: identity[1] is None, mark)
+        self._end([identity for identity in self.subscribers if identity[1] is None], mark)
 
     def of(self, source: Source) -> list[Subscriber]:
         """The logical subscribers that get this source's samples here: one a key expression.
@@ -190,11 +206,12 @@ class Audience:
                 history_max=limit,
                 retention_ns=self._retention_ns,
             )
-            before = [one.until for known, one in self.ended if known == identity]
+            self._at.setdefault(identity[:2], {})[identity] = None
             if history is not None and history.shared:
                 found.untold = SEVERAL
-            if before:
-                found.life, found.since = len(before) + 1, max(before)
+            if identity in self._lives:
+                lives, found.since = self._lives[identity]
+                found.life = lives + 1
         return found
 
     def asks_from(self, endpoint: str, subject: str | None, since: int) -> int | None:
@@ -243,7 +260,9 @@ class Audience:
         for (sender, receiver, _), source in self._sources.all.items():
             if source.key is None or not matches(subject, source.key):
                 continue
-            self.subscribers.pop((receiver, None, self.machine(source)), None)
+            unknown = receiver, None, self.machine(source)
+            if self.subscribers.pop(unknown, None) is not None:
+                del self._at[unknown[:2]][unknown]
             soon = source.last is not None and mark.at_ns - source.last.at_ns < SOON_NS
             known = (receiver, subject, self.machine(source)) in self.subscribers
             if soon and not known and sender != member:
@@ -272,13 +291,18 @@ class Audience:
         self._shown.get(endpoint, set()).discard(subject)
         self._histories_asked.get(endpoint, Counter()).pop(subject, None)
         before = len(self.ended)
-        self._end(lambda one: one[0] == endpoint and one[1] in (subject, None), mark)
+        self._end(self._identities(endpoint, (subject, None)), mark)
         if "@adv" not in subject and len(self._left_at) < MAX_SOURCES:
             self._left_at.add(endpoint)
         for (receiver, _, name), one in self.ended[before:]:
             if one.touched_ns is not None and mark.at_ns - one.touched_ns < SOON_NS:
                 one.border = -1, LEAVING
-            self._left.setdefault((receiver, name), []).append(one)
+            left = self._left.setdefault((receiver, name), _Left())
+            left.bordered |= bool(one.border)
+            for lane in (one, *self.lanes_of(one).all):
+                if lane.last is not None:
+                    left.at.add(lane.last)
+                    left.last = lane.last if left.last is None else max(lane.last, left.last)
 
     def asks_history(self, subject: str, query: Query) -> None:
         """The initial history query of a subscriber of that key expression.
@@ -290,18 +314,22 @@ class Audience:
         asked = self._histories_asked.setdefault(query.requester, Counter())
         asked[subject] += 1
         query.shared = asked[subject] > 1
-        for (endpoint, own, _), one in self.subscribers.items():
-            if endpoint == query.requester and own in (None, subject):
-                if one.first_at is not None:
-                    one.untold = SHARED
-                if not one.last:
-                    one.history_asked, one.history = True, one.last is None
+        for identity in self._identities(query.requester, (subject, None)):
+            one = self.subscribers[identity]
+            if one.first_at is not None:
+                one.untold = SHARED
+            if not one.last:
+                one.history_asked, one.history = True, one.last is None
+
+    def _identities(self, endpoint: str, subjects: Iterable[str | None]) -> list[Identity]:
+        """Of those that live at an endpoint with some key expressions."""
+        return [one for subject in subjects for one in self._at.get((endpoint, subject), ())]
 
     def node_gone(self, endpoint: str, mark: Mark) -> None:
         """Another node is at this endpoint now: the subscribers of the one before are gone."""
         self._shown.pop(endpoint, None)
         self._histories_asked.pop(endpoint, None)
-        self._end(lambda one: one[0] == endpoint, mark)
+        self._end([one for one in self.subscribers if one[0] == endpoint], mark)
 
     def shut(self, endpoint: str, mark: Mark, quoted: Source | None) -> None:
         """Nobody listens at an endpoint any more, since what its host quotes, perhaps samples of a
@@ -313,8 +341,9 @@ class Audience:
             last = source.before if source is quoted else source.last
             if last is not None and mark.at_ns - last.at_ns < CLOSING_NS:
                 lately.add((source.receiver, self.machine(source)))
-        ending = [one for identity, one in self.subscribers.items() if identity[0] == endpoint]
-        self._end(lambda identity: identity[0] == endpoint, mark)
+        identities = [one for one in self.subscribers if one[0] == endpoint]
+        ending = [self.subscribers[identity] for identity in identities]
+        self._end(identities, mark)
         for one in ending:
             one.node_gone = endpoint != self._link.opener
             if one.pending or any(lane.pending for lane in self.lanes_of(one).all):
@@ -335,12 +364,15 @@ class Audience:
                     each.was_not_handed(first, stop)
                 one.untold = next((lane.untold for lane in lanes if lane.untold), one.untold)
 
-    def _end(self, which: Callable[[Identity], bool], mark: Mark) -> None:
-        for identity in [one for one in self.subscribers if which(one)]:
+    def _end(self, identities: Iterable[Identity], mark: Mark) -> None:
+        for identity in identities:
             subscriber = self.subscribers.pop(identity)
+            del self._at[identity[:2]][identity]
             subscriber.end(mark)
             if subscriber.start is not None and len(self.ended) < MAX_SOURCES:
                 self.ended.append((identity, subscriber))
+                lives, until = self._lives.get(identity, (0, subscriber.until))
+                self._lives[identity] = lives + 1, max(until, subscriber.until)
 
     def asked_sources(self, requester: str, name: str | None) -> list[Source]:
         """The sources that a query of an endpoint is about."""
@@ -356,17 +388,15 @@ class Audience:
         """Whether a query is of a subscriber that was undeclared: all its later ones begin where it
         was, or below that where samples were on their way to it (9.4). One that lives asks for what
         follows the first that it had."""
-        left = self._left.get((source.receiver, self.machine(source)), ())
-        was = [lane.last for one in left for lane in (one, *self.lanes_of(one).all)]
-        last = max((sn for sn in was if sn is not None), default=None)
+        left = self._left.get((source.receiver, self.machine(source)))
         if first is None:  # of one that knows nothing of the source, and waits for no history
             new = [one for one in mine if one.last is None and not one.history]
             return source.receiver in self._left_at and not new
-        if last is None:
+        if left is None or left.last is None:
             return False
-        at = first - 1
+        at, last = first - 1, left.last
         living = [lane for one in mine for lane in (one, *self.lanes_of(one).all)]
-        if at in was or (at < last and any(one.border for one in left)):
+        if at in left.at or (at < last and left.bordered):
             return all(one.last != at for one in living)
         return at < last and all(one.start is None or one.start > at for one in living)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from seqaudit.decoders.tcp.wire import ACK, SYN
+from seqaudit.decoders.zenoh.messages import zid_text
 from tests.bench.measure import read_once, run
 from tests.bench.others import Host
 from tests.decoders.jgroups import builders as jgroups
@@ -102,6 +103,21 @@ def zenoh_sessions(count: int) -> Frames:
         for sn in range(2):
             sample = zenoh.push(zenoh.put(sn, zid=_zid(number)), 0, "demo")
             yield _datagram(zenoh.frame(sn, sample), *ends)
+
+
+def zenoh_subscribers(count: int) -> Frames:
+    """Subscribers of one node, one after the other: each is undeclared, and asks on."""
+    yield from _session()
+    back = "10.77.0.2", "10.77.0.1", (7447, 50_000)
+    for sn in range(count):
+        begins = zenoh.declare(2, sn + 1, 0, "demo")
+        yield _datagram(zenoh.frame(2 * sn, begins), *back, ident=2 * sn)
+        sample = zenoh.push(zenoh.put(sn), 0, "demo")
+        yield _datagram(zenoh.frame(sn, sample), ident=sn)
+        ends = b"\x9e\x21\x08\x03" + zenoh.zint(sn + 1)
+        key = f"demo/@adv/*/{zid_text(zenoh.ZID)}/6/**"
+        asked = zenoh.request(sn, key, f"_sn={sn + 1}..", 0)
+        yield _datagram(zenoh.frame(2 * sn + 1, ends, asked), *back, ident=2 * sn + 1)
 
 
 def _unicast(seqno: int, conn: int, ident: int, ends: tuple[str, str] = ("a", "b")) -> bytes:
@@ -195,6 +211,7 @@ KINDS: Final[dict[str, Kind]] = {
     "zenoh-queries": Kind(zenoh_queries),
     "zenoh-sessions": Kind(zenoh_sessions),
     "zenoh-holes": Kind(zenoh_holes),
+    "zenoh-subscribers": Kind(zenoh_subscribers),
     "jgroups-connections": Kind(jgroups_connections),
     "jgroups-members": Kind(jgroups_members),
     "pgm-sessions": Kind(pgm_sessions),
