@@ -39,6 +39,8 @@ COUNTERS: Final = (
     "strays",
     "holes",
     "hole_bytes",
+    "unacked_holes",  # of these, given up before anybody acknowledged them
+    "unacked_hole_bytes",
     "unread_bytes",
     "refused_bytes",
 )

@@ -246,7 +246,7 @@ class Direction:
         """Declare holes for what will not come any more (see the module)."""
         while self.early:
             assert self.next is not None
-            first = self.early[0].position
+            missed, first = self.next, self.early[0].position
             waited = at_ns - min(early.at_ns for early in self.early[:8])
             known = self.acked_since_ns is not None and self.acked >= first
             patient = self.acked_since_ns is None or at_ns - self.acked_since_ns <= GRACE_NS
@@ -257,6 +257,9 @@ class Direction:
             ):
                 break
             self._miss(first - self.next, self.early[0].frame, holes)
+            if not known:
+                self.counts["unacked_holes"] += 1
+                self.counts["unacked_hole_bytes"] += first - missed
             self._drain(frame, holes)
         if self.next is None or self.acked_since_ns is None:
             return

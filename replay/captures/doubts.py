@@ -68,7 +68,8 @@ def spans_of(account: MergedAccount, vantage: Vantage) -> list[Span]:
         everywhere(Doubt.ELSEWHERE, MAY_BE_MIRROR)
     doubled = twice([account.twice])
     if doubled is Certainty.PROVEN:
-        everywhere(Doubt.TWICE, "the capture holds most datagrams twice")
+        why = "the capture holds most datagrams twice"
+        spans.append(Span(Doubt.TWICE, BEGINNING, END, why, count=alone(account.twice)))
     elif doubled:
         everywhere(
             Doubt.SENT_TWICE,
@@ -166,6 +167,12 @@ def twice(parts: Iterable[Mapping[str, int] | None]) -> Certainty | None:
     if pairs >= LEAST_TWICE and 4 * pairs >= 3 * once and 3 * again >= datagrams:
         return Certainty.LIKELY
     return None
+
+
+def alone(seen: Mapping[str, int]) -> int:
+    """Datagrams that stand in the capture once, where most stand there twice: where two vantages
+    were merged, the path may have lost these between them."""
+    return max(seen["datagrams"] - 2 * seen["again"], 0)
 
 
 def weighed(finding: PlacedFinding, worth: Worth) -> PlacedFinding:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from seqaudit.replay.captures.borders import Border
-from seqaudit.replay.captures.doubts import drops, shown, ticking, twice
+from seqaudit.replay.captures.doubts import alone, drops, shown, ticking, twice
 from seqaudit.replay.contract.capture_rows import (
     CaptureFigures,
     MergedAccount,
@@ -116,14 +116,7 @@ def _judged(account: MergedAccount) -> Iterator[Finding]:
     yield from _damaged(account)
     yield from _fragments(figures["fragments"])
     yield from _undecoded(account)
-    if holes := figures["tcp"].get("holes"):
-        yield _finding(
-            "CP012",
-            "{bytes:byte} of TCP connections, in {count:stretch}, were delivered but are not in "
-            "this capture; messages in them are missing here and were not lost on the network.",
-            bytes=figures["tcp"]["hole_bytes"],
-            count=holes,
-        )
+    yield from _bytes_missing(figures["tcp"])
     yield from _order(account.order)
     if tick := account.tick:
         yield _finding(
@@ -137,6 +130,30 @@ def _judged(account: MergedAccount) -> Iterator[Finding]:
     yield from _twice(account.twice)
     if problem := figures["problem"]:
         yield _finding("CP011", "{problem}; what could be unpacked was audited.", problem=problem)
+
+
+def _bytes_missing(tcp: Mapping[str, int]) -> Iterator[Finding]:
+    """Bytes of connections that never came: acknowledged, or given up before anybody did that."""
+    unacked = tcp.get("unacked_holes", 0), tcp.get("unacked_hole_bytes", 0)
+    if holes := tcp.get("holes", 0) - unacked[0]:
+        yield _finding(
+            "CP012",
+            "{bytes:byte} of TCP connections, in {count:stretch}, were delivered but are not in "
+            "this capture; messages in them are missing here and were not lost on the network.",
+            bytes=tcp["hole_bytes"] - unacked[1],
+            count=holes,
+        )
+    if unacked[0]:
+        yield _finding(
+            "CP012",
+            "{bytes:byte} of TCP connections, in {count:stretch}, are not in this capture, and "
+            "nobody had acknowledged {bytes|it|them} when so much had come behind that "
+            "{bytes|it was|they were} no longer waited for: whether {bytes|it was|they were} "
+            "delivered cannot be told.",
+            Certainty.UNDECIDABLE,
+            bytes=unacked[1],
+            count=unacked[0],
+        )
 
 
 def _fragments(counts: Mapping[str, int]) -> Iterator[Finding]:
@@ -272,9 +289,11 @@ def _twice(seen: Mapping[str, int]) -> Iterator[Finding]:
             "CP017",
             "{count} of {total} datagrams were captured twice (the same IP id and bytes): the "
             "second ones were left out. If several vantages are merged here, what was lost between "
-            "them cannot be told.",
+            "them cannot be told"
+            + (": {once:datagram} {once|stands|stand} here once." if alone(seen) else "."),
             count=seen["again"],
             total=seen["datagrams"],
+            once=alone(seen),
         )
     elif doubled:
         yield _finding(

@@ -107,10 +107,11 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "decoders/README.md 2"),
     warning(
         "CP012", "tcp-not-captured",
-        "Bytes of TCP connections were delivered but are not in the capture; the messages in them "
-        "are missing here and were not lost on the network.",
-        "The other side acknowledged bytes that never came, or so many later ones came that they "
-        "no longer can; the next frame is found by looking for two in a row.",
+        "Bytes of TCP connections are not in the capture, and the messages in them are missing "
+        "here. Those that were acknowledged were delivered: the network did not lose them.",
+        "The other side acknowledged bytes that never came; or, where no ACK shows that, so many "
+        "later ones came that they no longer can. The next frame is found by looking for two in a "
+        "row.",
         "Capture closer to the host, with a larger buffer, and whole packets.",
         "jgroups.md 1.9; RFC 9293"),
     error(

@@ -360,6 +360,7 @@ def test_too_many_waiting_bytes_make_a_hole() -> None:
     done = run(given)
     assert done.payloads == [b"a"] + [b"x" * 50] * (1000 * count)
     assert (done.tcp["holes"], done.tcp["hole_bytes"]) == (1, 4)
+    assert (done.tcp["unacked_holes"], done.tcp["unacked_hole_bytes"]) == (1, 4)
 
 
 def test_too_long_a_wait_makes_a_hole() -> None:

@@ -127,6 +127,17 @@ def test_cp012_holes_of_tcp_connections_are_the_captures() -> None:
     assert judged(tcp={"flows": 3, "holes": 0, "retransmitted_segments": 7}) == []
 
 
+def test_cp012_of_bytes_that_nobody_acknowledged_nothing_says_that_they_were_delivered() -> None:
+    given_up = {"unacked_holes": 1, "unacked_hole_bytes": 4}
+    assert judged(tcp={"holes": 2, "hole_bytes": 1900} | given_up) == [
+        ("CP012", "proven", {"count": 1, "bytes": 1896}),
+        ("CP012", "cannot be told", {"count": 1, "bytes": 4}),
+    ]
+    assert judged(tcp={"holes": 1, "hole_bytes": 4} | given_up) == [
+        ("CP012", "cannot be told", {"count": 1, "bytes": 4})
+    ]
+
+
 def test_cp013_late_records_are_counted_and_those_that_may_be_a_step_apart() -> None:
     order = {"late": 3, "most_ns": 2_000_000, "first_late": 9}
     assert judged(order=order) == [("CP013", "proven", {"count": 3, "most": "2 ms"})]
@@ -160,7 +171,10 @@ def test_cp014_steps_beyond_those_that_are_named_are_counted() -> None:
 @pytest.mark.parametrize(
     ("seen", "found"),
     [
-        ({"datagrams": 60, "again": 20}, [("CP017", "proven", {"count": 20, "total": 60})]),
+        (
+            {"datagrams": 60, "again": 20},
+            [("CP017", "proven", {"count": 20, "total": 60, "once": 20})],
+        ),
         ({"datagrams": 61, "again": 20}, []),
         ({"datagrams": 18, "again": 9}, []),
         ({"once": 20, "pairs": 15}, [("CP017", "likely", {"count": 15, "total": 20})]),
