@@ -171,8 +171,20 @@ def lost_in(
     rows: Mapping[tuple[int, str], Row], worth: Mapping[int, Worth]
 ) -> Iterator[tuple[tuple[int, str], Row]]:
     """Figures that are null, as their captures lack frames of which nobody knows whose they are:
-    what no frame proves to be lost may have been among them."""
+    what no frame proves to be lost may have been among them. So may what was lost on the way, as
+    two vantages seem to be merged: what came to the other one stands there."""
     for place, row in rows.items():
+        merged = [
+            span
+            for span in (worth[place[0]].spans if place[0] in worth else ())
+            if span.doubt is Doubt.TWICE and span.count
+        ]
+        if merged and row.get("delivered") is not None:
+            once = f"and {merged[0].count} once: what came to another place stands here"
+            why = f"{merged[0].why}, {once}"
+            unknown = row["unknown"] | dict.fromkeys(FIGURES, why)
+            yield place, dict.fromkeys(FIGURES) | {"unknown": unknown}
+            continue
         lost, proven = row.get("lost"), row.get("lost_proven")
         if lost is None or proven is None or proven >= lost or place[0] not in worth:
             continue

@@ -62,6 +62,7 @@ class Query:
     gone: bool = False  # the session ended first
     filled: int = 0  # samples it recovered
     all_lost: bool = False  # nothing of its source had come, and frames are missing
+    blind: bool = False  # nothing of its source had come here when it was asked
     quiet: bool = False  # asked while nothing was missing
     evicted: RangeSet | None = None  # what the cache no longer had; null: its depth is not known
 

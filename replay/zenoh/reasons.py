@@ -23,6 +23,10 @@ READS_LATE: Final = (
 BEFORE: Final = (
     "it had asked for samples below the first that came here: this waited until the answer ended"
 )
+BLIND: Final = (
+    "samples came by the answer to a query of before all samples here: live before the capture as "
+    "well, or not"
+)
 BEHIND: Final = (
     "it asked for what it should have been handed long before: what came here reached it later, or "
     "is handed to nobody, or the request is of another subscriber at its key expression"

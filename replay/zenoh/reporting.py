@@ -9,13 +9,13 @@ from seqaudit.replay.contract.finding import Certainty, Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter
 from seqaudit.replay.contract.worth import BEGINNING, END, LIKELY, MISSING, Claim, Worth
 from seqaudit.replay.sequence.gaps import Gap, Outcome
-from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.sequence.ranges import RangeSet, total
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.causes import Why
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter
-from seqaudit.replay.zenoh.query import Miss, Query
+from seqaudit.replay.zenoh.query import Had, Miss, Query
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.story import BEFORE, BETWEEN_SESSIONS, DISCARDED, ON_LINK, OUT_OF_ORDER
 from seqaudit.replay.zenoh.subscriber import BY_SAMPLE, Subscriber
@@ -52,6 +52,8 @@ class ZenohReporter(Reporter[ZenohSubject]):
             self._by_way.setdefault((sender, receiver), []).append(counter)
         self._causes: dict[int, list[tuple[Miss, list[Why]]]] = {}
         self._proven: dict[int, tuple[RangeSet, RangeSet]] = {}
+        self._had: dict[int, tuple[frozenset[int], list[Had], list[Had]]] = {}
+        self._brought: dict[int, RangeSet] | None = None
         #: Senders and keys of samples that carry a number.
         self.numbered = {(s.sender, s.key) for s in engine.sources.all.values() if s.live}
 
@@ -171,6 +173,53 @@ class ZenohReporter(Reporter[ZenohSubject]):
             missed = certificates.missed(source, subscriber.misses, mine, crossing=crossing)
             found = self._proven[id(subscriber)] = back, missed
         return found
+
+    def had(
+        self, source: Source, subscriber: Subscriber
+    ) -> tuple[frozenset[int], list[Had], list[Had]]:
+        """What a subscriber had and the capture does not hold: certainly, and as it seems.
+
+        Returns:
+            First samples of gaps that it passed over, what of these and others it certainly had,
+            and the rest.
+        """
+        found = self._had.get(id(subscriber))
+        if found is None:
+            mine = self.queries_of(subscriber)
+            passed = [
+                hole
+                for gap in sorted(subscriber.gaps, key=lambda gap: gap.first)
+                if gap.parts.keys() == {Outcome.UNASKED}
+                and (hole := certificates.not_asked_for(gap, mine, subscriber.asks_from))
+                and certificates.had(hole)
+            ]
+            holes = certificates.not_here((*subscriber.asking.had, *passed), source)
+            certain = self.certain(source)
+            sure = [hole for hole in holes if certain and certificates.had(hole)]
+            rest = [hole for hole in holes if not (certain and certificates.had(hole))]
+            firsts = frozenset(hole.first for hole in passed)
+            found = self._had[id(subscriber)] = firsts, sure, rest
+        return found
+
+    def brought(self, counter: HopCounter) -> RangeSet:
+        """Frames of a counter that are missing here and came: in each was a sample that its
+        subscriber had (CP007)."""
+        if self._brought is None:
+            self._brought = {}
+            for source in self.engine.sources.all.values():
+                had = RangeSet(
+                    (hole.first, hole.stop)
+                    for one in (self.machines(source) if source.jumps else ())
+                    for hole in self.had(source, one)[1]
+                )
+                for jump in source.jumps if had else ():
+                    frames = jump.counter.lost.within(jump.before + 1, jump.after)
+                    samples = total(had.within(jump.first, jump.stop))
+                    if jump.stop - jump.first == samples >= total(frames):
+                        known = self._brought.setdefault(id(jump.counter), RangeSet())
+                        for span in frames:
+                            known.add(*span)
+        return self._brought.get(id(counter), RangeSet())
 
     def about(
         self,

@@ -22,7 +22,7 @@ from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.query import Query
-from seqaudit.replay.zenoh.reasons import FIGURES, RECOVERED
+from seqaudit.replay.zenoh.reasons import BLIND, FIGURES, RECOVERED
 from seqaudit.replay.zenoh.report_rows import (
     ControlRow,
     MissRow,
@@ -100,6 +100,8 @@ def summary(
         row["lost_proven"] = proven if engine.world is None else None
         if engine.world is None and untold is not None:
             _untold(row, FIGURES, untold)
+        elif engine.world is None and subscriber.unseen:
+            _lacking(row, proven, BLIND, subscriber.unseen.total())
         elif engine.world is None and proven < (row["lost"] or 0):
             _lacking(row, proven, why_lacking(subscriber, source, report.worth))
         at, why = subscriber.border or (-1, "")
@@ -109,11 +111,16 @@ def summary(
     return row
 
 
-def _lacking(row: SamplesStreamRow, proven: int, why: str | None) -> None:
-    """What no frame proves to be lost may be among what the capture is shown to lack."""
+def _lacking(row: SamplesStreamRow, proven: int, why: str | None, more: int = 0) -> None:
+    """What no frame proves to be lost may be among what the capture is shown to lack.
+
+    Args:
+        more: of which nobody knows whether they were lost before the capture.
+    """
     if why is not None:
         names = FIGURES if row["unrecovered"] else RECOVERED
-        _untold(row, names, f"{proven} or more, {row['lost']} at most: {why}")
+        most = (row["lost"] or 0) + more
+        _untold(row, names, f"{proven} or more, {most} at most: {why}")
 
 
 def _untold(row: SamplesStreamRow, figures: Sequence[str], why: str) -> None:

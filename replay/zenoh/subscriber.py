@@ -13,7 +13,7 @@ one: then the misses were due when the gap showed (no recovery, no cache known, 
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final
 
 from seqaudit.replay.contract.worth import END
 from seqaudit.replay.sequence.durations import Durations
@@ -21,9 +21,10 @@ from seqaudit.replay.sequence.gaps import Arrival, Gap, GapTracker, Mark, Outcom
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
 from seqaudit.replay.zenoh import reasons
+from seqaudit.replay.zenoh.around import Around
 from seqaudit.replay.zenoh.asking import Asking
 from seqaudit.replay.zenoh.at_once import MANY_GAPS, AtOnce
-from seqaudit.replay.zenoh.causes import Cause, Why
+from seqaudit.replay.zenoh.causes import Cause
 from seqaudit.replay.zenoh.query import FOR_MISSING, Miss, Query, Sort, Wait
 
 MAX_KEPT: Final = 10_000
@@ -35,29 +36,6 @@ BY_SAMPLE: Final = "a newer sample"
 BY_HEARTBEAT: Final = "heartbeat"
 BY_QUERY: Final = "this subscriber's own query"
 BY_REPLY: Final = "a reply that brought it"
-
-
-class Around(Protocol):
-    """What the session says of one subscriber and source."""
-
-    def kept(self) -> bool:
-        """A token keeps what is known of the idle source."""
-
-    def has_cache(self) -> bool:
-        """A cache of the source is declared, or has answered."""
-
-    def asks_nobody(self) -> bool:
-        """No query of its node would be sent: it ends at once, and what is missing is missed."""
-
-    def asks_from(self, since: int) -> int | None:
-        """The job frame of the declaration that it, which lives since then, asks for what it
-        misses; null: none is its."""
-
-    def in_hole(self, gap: Gap) -> int:
-        """Bytes of the way of the samples that are missing where a gap is, and are no loss."""
-
-    def why(self, who: "Subscriber", miss: Miss) -> list[Why]:
-        """Why samples did not come back, each, in order."""
 
 
 class Subscriber:
@@ -81,7 +59,7 @@ class Subscriber:
         subject: str | None,
         source: str,
         grace_ns: int,
-        around: Around,
+        around: Around["Subscriber"],
         *,
         history: bool = False,
         history_max: int | None = None,
@@ -119,6 +97,7 @@ class Subscriber:
         self.recovery = Durations()
         self.recovered = RangeSet()
         self.unrecovered = RangeSet()
+        self.unseen = RangeSet()  # that came by replies: missed, or live before the capture
         self.in_holes = RangeSet()  # lay in bytes that are missing here, as it seems
         self.tracker: GapTracker | None = None
         self.heard: int | None = None  # highest sn that a heartbeat told
@@ -170,6 +149,8 @@ class Subscriber:
         self._forget_if_idle(arrival)
         if reply is None and self._by_reply:
             self._overtaken(first, stop)
+        if reply is None and self.unseen:
+            self.unseen.remove(first, stop)
         self._filling, self._calm = reply, self.calm
         if reply is not None and reply.all_lost and self.tracker is None:
             self._all_lost(first, reply)
@@ -231,6 +212,7 @@ class Subscriber:
             self.quiet_heartbeats -= 1  # at the publisher's end: it did tell something new
             self._beat = None
         query.quiet = query.sort is Sort.PERIODIC and self.calm
+        query.blind |= self.tracker is None and query.sort is not Sort.HEARTBEAT
         self.queries.append(query)
         self.queries_max = max(self.queries_max, len(self.queries))
         if query.sort not in FOR_MISSING:  # who waits for late publishers need not recover
@@ -531,6 +513,8 @@ class Subscriber:
                 self.first_at = arrival.first
             self.start = first
             self.tracker = self._new_tracker(first)
+            if self._filling is not None and self._filling.blind:
+                self._lacked(first, stop, self._filling)
         elif self.history and first < self.tracker.known_stop:
             self.start = min(first, self.start or first)
         elif self._only_asked_for(first, stop):
@@ -544,6 +528,18 @@ class Subscriber:
         self.tracker = self._new_tracker(first)
         self.tracker.reveal(max(query.last + 1, first + 1), query.asked, BY_HEARTBEAT)
 
+    def _lacked(self, first: int, stop: int, query: Query) -> None:
+        """A query of before all samples here is answered: its first one it lacked (S12)."""
+        assert self.tracker is not None
+        if query.first == first and query.sort in FOR_MISSING:
+            gap = self.tracker.reveal(first + 1, query.asked, BY_QUERY)
+            if gap is not None:
+                gap.asked(query.asked, query.requester, 1)
+                query.follows(gap)
+            first += 1
+        if query.sort in FOR_MISSING and query.first is not None and first < stop:
+            self.unseen.add(first, stop)
+
     def _only_asked_for(self, first: int, stop: int) -> bool:
         """Nothing but a reply to a query for missing samples says that these exist."""
         query, tracker = self._filling, self.tracker
@@ -556,8 +552,12 @@ class Subscriber:
         )
 
     def _shown_by_reply(self, stop: int, arrival: Arrival) -> None:
-        """Last samples that were lost; a query brings them before anything says so (S27)."""
+        """Last samples that were lost; a query brings them before anything says so (S27). Of those
+        of before all samples here nobody knows whether they had come live before the capture."""
         assert self.tracker is not None and self._filling is not None
+        if self._filling.blind:
+            self.unseen.add(self.tracker.known_stop, stop)
+            return
         gap = self.tracker.reveal(stop, arrival.first, BY_REPLY)
         if gap is not None:
             gap.asked(self._filling.asked, self._filling.requester, gap.stop - gap.first)

@@ -21,19 +21,19 @@ def findings(
         why = " where they are sent: they were not, or this capture missed them."
     else:
         why = ": lost on the link, or not captured; zenoh sends no frame again."
-    if counter.lost:
-        gaps = counter.gaps
+    lost = counter.lost - report.brought(counter)
+    if lost:
+        gaps = [gap for gap in counter.gaps if lost.within(gap.first, gap.stop)]
         first = gaps[0].before.frame if gaps and gaps[0].before else BEGINNING
         yield report.make(
             stream, "ZN005",
             Claim(best, Rests((first, gaps[-1].revealed.frame if gaps else END))),
             "{count:frame} from {sender_member} to {receiver_member} {count|is|are} missing"
             + why,
-            seqnos=listed(counter.lost),
-            mark=counter.gaps[0].revealed if counter.gaps else None,
-            evidence=[(gap.revealed, "the next frame that came")
-                      for gap in counter.gaps[:MAX_EVIDENCE]],
-            facts={"count": counter.lost.total()},
+            seqnos=listed(lost),
+            mark=gaps[0].revealed if gaps else None,
+            evidence=[(gap.revealed, "the next frame that came") for gap in gaps[:MAX_EVIDENCE]],
+            facts={"count": lost.total()},
         )  # fmt: skip
     copies = counter.network_duplicates
     yield from report.note(

@@ -10,9 +10,8 @@ from seqaudit.replay.contract.worth import END, LIKELY, ORDERED, PLACED, UNDECID
 from seqaudit.replay.sequence.durations import slowest
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
-from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.causes import Cause, Why, by_cause
-from seqaudit.replay.zenoh.query import Miss, Query
+from seqaudit.replay.zenoh.query import Miss
 from seqaudit.replay.zenoh.reporting import (
     OR_NOT_CAPTURED,
     ZenohReporter,
@@ -27,6 +26,11 @@ from seqaudit.replay.zenoh.subscriber import Subscriber
 ASKED_FROM: Final = (
     "a request names the first missing sample only, so the others were lost, or not captured"
 )
+#: Of those above the first that a query of before all samples here asks for.
+UNSEEN: Final = (
+    "; {unseen:other} came by the same answer, and nobody knows whether {unseen|it|they} had come "
+    "live before the capture"
+)
 
 
 def findings(
@@ -35,7 +39,6 @@ def findings(
     """What a subscriber missed and got back, or had without its being here."""
     role = report.engine.link.role(source.sender, source.receiver)
     at_receiver = role == "receiver" and report.engine.world is None
-    mine = report.queries_of(subscriber)
     gaps = sorted(subscriber.gaps, key=lambda gap: gap.first)
     back, missed = report.proven(source, subscriber)
     yield from _recovered(report, stream, source, subscriber, gaps, back)
@@ -45,7 +48,7 @@ def findings(
         yield from _missed_by_some(report, stream, source, subscriber)
         yield from _tail(report, stream, source, subscriber)
     if at_receiver:
-        yield from _not_captured(report, stream, source, subscriber, gaps, mine)
+        yield from _not_captured(report, stream, source, subscriber, gaps)
     yield from _in_holes(report, stream, subscriber, gaps)
     still_open = [gap for gap in gaps if Outcome.GONE in gap.parts]
     if still_open:
@@ -77,18 +80,21 @@ def _recovered(
         )
         for some, theirs in report.apart(found)
     ]
+    more = subscriber.unseen
     for ranges, claim in claims:
         mine = [gap for gap in found if touches(gap, Outcome.RECOVERED, ranges)]
         if not ranges:
             continue
+        unseen = UNSEEN if more and ranges.within(more.first() - 1, more.first()) else ""
         yield report.gap_finding(
             stream, "ZN001", mine, ranges,
             "{count:sample} of {sender_member} {count|was|were} missed and came back from "
-            "{caches}{slowest}." if report.engine.world is None else
+            "{caches}{slowest}" + unseen + "." if report.engine.world is None else
             "{count:sample} of {sender_member} {count|was|were} missed and would have come "
             "back from "
             "the design document's cache {caches}.",
             claim=claim,
+            unseen=more.total(),
             slowest=slowest(subscriber.recovery.percentiles()["max"]),
             caches=report.caches(source, subscriber),
         )  # fmt: skip
@@ -100,23 +106,13 @@ def _not_captured(
     source: Source,
     subscriber: Subscriber,
     gaps: list[Gap],
-    mine: list[Query],
 ) -> Iterator[Finding]:
     """What the subscriber had, or may have had, and the capture does not hold. By another link of
     its session it may have had any."""
     if report.engine.link.several:
         return
-    passed = {
-        gap.first: hole
-        for gap in gaps
-        if gap.parts.keys() == {Outcome.UNASKED}
-        and (hole := certificates.not_asked_for(gap, mine, subscriber.asks_from)) is not None
-        and certificates.had(hole)
-    }
-    found = certificates.not_here((*subscriber.asking.had, *passed.values()), source)
-    certain = report.certain(source)
-    for sure in (True, False):
-        holes = [hole for hole in found if (certain and certificates.had(hole)) is sure]
+    passed, certain, others = report.had(source, subscriber)
+    for sure, holes in ((True, certain), (False, others)):
         if holes:
             yield report.make(
                 stream, "CP007", ORDERED if sure else LIKELY,
