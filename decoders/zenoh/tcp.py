@@ -17,11 +17,19 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.events import EVENTS, Flag
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.kernels.loader import Int64s, argument, interpreted
+from seqaudit.decoders.kernels.loader import Int64s, argument, data_argument, interpreted, kernel
 from seqaudit.decoders.network.packets import FrameOutcome
-from seqaudit.decoders.tcp.framing import MESSAGE, Framing, Match, Split, StreamFrames
+from seqaudit.decoders.tcp.framing import (
+    MESSAGE,
+    Framing,
+    Match,
+    Split,
+    StreamFrames,
+    no_frames,
+)
 from seqaudit.decoders.tcp.traces import Heads, LengthChain, Traces
 from seqaudit.decoders.zenoh import kernels as wire
+from seqaudit.decoders.zenoh import tcp_kernels as framed
 from seqaudit.decoders.zenoh.batches import OUTCOMES, SYSTEM, BatchDecoder, Batches, endpoint
 
 #: Batches in a row that must read as zenoh where a direction is not in step.
@@ -32,8 +40,8 @@ HELD_BYTES: Final = 1 << 19
 LOOK_BYTES: Final = 8_192
 #: Chains of lengths in them whose batches are read.
 LOOKS: Final = 1_000
-#: A batch of a low-latency link holds one message; longer ones are not believed.
-LONGEST: Final = 1 << 26
+#: Batches that are found in one call of the kernel.
+BATCHES: Final = 1 << 15
 
 _OUTCOME_OF: Final = np.array([OUTCOMES[status] for status in range(len(OUTCOMES))], np.int64)
 
@@ -89,7 +97,7 @@ class ZenohStreams:
 
     def framing(self, began: bool, *, compile_it: bool) -> Framing:
         """One direction; it begins with an Init if its first byte was captured."""
-        return ZenohFraming(began)
+        return ZenohFraming(began, compile_it=compile_it)
 
     def decoder(self) -> "ZenohStreamDecoder":
         return ZenohStreamDecoder()
@@ -98,20 +106,21 @@ class ZenohStreams:
 class ZenohFraming:
     """The batches of one direction."""
 
-    def __init__(self, began: bool) -> None:
+    def __init__(self, began: bool, *, compile_it: bool) -> None:
+        self._compile_it = compile_it
+        self._kernel = kernel("zenoh.tcp_kernels", compile_it=compile_it)
         self._in_step = began
-        self._width = 2 if began else 0  # bytes of a length; 0: not known
-        self._opened = False
+        self._width = 2 if began else 0  # as the kernel has it
+        self._opened = 0
 
     def split(self, data: bytes, final: bool) -> Split:
-        starts: list[int] = []
-        stops: list[int] = []
+        found: list[Int64s] = []
         skipped: list[tuple[int, int]] = []
         at, size, wanted = 0, len(data), 1
         while at < size:
             if not self._in_step:
-                found = _in_step(data, at)
-                if found is None:
+                step = _in_step(data, at)
+                if step is None:
                     kept = at if size - at <= HELD_BYTES else size - HELD_BYTES // 2
                     kept = size if final else kept
                     if kept > at:
@@ -119,46 +128,36 @@ class ZenohFraming:
                         at = kept
                     wanted = 2 * (size - at) + 1
                     break
-                if found[0] > at:
-                    skipped.append((at, found[0]))
-                at, self._width = found
+                if step[0] > at:
+                    skipped.append((at, step[0]))
+                at, self._width = step
                 self._in_step = True
-            width = self._width
-            if width == 0:
-                if size - at < 4:
-                    break
-                width = self._width = 4 if data[at + 2 : at + 4] == b"\0\0" else 2
-            if size - at < width:
+            at, why, wanted = self._walk(data, at, found)
+            if why == framed.SHORT:
                 break
-            length = int.from_bytes(data[at : at + width], "little")
-            if length > LONGEST or (
-                length and width == 2 and size - at > 2 and not _may_begin(data[at + 2])
-            ):
-                self._in_step = False
-                skipped.append((at, at + 1))
-                at += 1
-                continue
-            stop = at + width + length
-            if stop > size:
-                break
-            if length:
-                starts.append(at + width)
-                stops.append(stop)
-                if not self._opened and self._width == 2 and data[at + width] & 0x1F == 2:
-                    self._opened = True
-                    self._width = 0
-            at = stop
+            self._in_step = False
+            skipped.append((at, at + 1))
+            at += 1
         if final and at < size:
             skipped.append((at, size))
             at = size
-        return Split(
-            np.array(starts, np.int64),
-            np.array(stops, np.int64),
-            np.full(len(starts), MESSAGE, np.int64),
-            at,
-            wanted,
-            skipped=skipped,
-        )
+        starts, stops = np.concatenate(found, axis=1) if found else no_frames()[:2]
+        kinds = np.full(len(starts), MESSAGE, np.int64)
+        return Split(starts, stops, kinds, at, wanted, skipped)
+
+    def _walk(self, data: bytes, at: int, found: list[Int64s]) -> tuple[int, int, int]:
+        """Batches from ``at``: where the next begins, why no more come, and bytes wanted there."""
+        buffer = data_argument(data, compile_it=self._compile_it)
+        room = np.empty((2, min(BATCHES, (len(data) - at) // 3 + 1)), np.int64)
+        arrays = [argument(column, compile_it=self._compile_it) for column in room]
+        while True:
+            count, at, why, wanted, self._width, self._opened = map(int, self._kernel.walk(
+                buffer, at, len(data), self._width, self._opened, *arrays, room.shape[1]
+            ))  # fmt: skip
+            if count:
+                found.append(room[:, :count].copy())
+            if why != framed.FULL:
+                return at, why, wanted
 
     def lost(self) -> None:
         self._in_step = False

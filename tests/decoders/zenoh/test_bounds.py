@@ -14,7 +14,8 @@ from seqaudit.decoders.zenoh import batches as zenoh
 from seqaudit.decoders.zenoh import kernels as wire
 from seqaudit.decoders.zenoh import messages as zenoh_messages
 from seqaudit.decoders.zenoh.batches import BatchDecoder
-from seqaudit.decoders.zenoh.tcp import LONGEST, ZenohFraming, ZenohStreams
+from seqaudit.decoders.zenoh.tcp import ZenohFraming, ZenohStreams
+from seqaudit.decoders.zenoh.tcp_kernels import LONGEST
 from tests.decoders.zenoh import builders as z
 
 #: The kernel's own tables, and rows and bytes of one round.
@@ -136,7 +137,7 @@ def test_messages_of_two_bytes_are_bounded_for_a_chunk(monkeypatch: pytest.Monke
 
 
 def test_over_tcp_a_length_makes_nobody_wait_for_gigabytes() -> None:
-    framing = ZenohFraming(True)
+    framing = ZenohFraming(True, compile_it=False)
     opening = b"".join(len(b).to_bytes(2, "little") + b for b in (z.init(), z.opened(5)))
     framing.split(opening, False)
     for length in (2**32 - 1, 2**31, LONGEST + 1):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.events import HOLE
 from seqaudit.decoders.contract.settings import DecodeSettings
+from seqaudit.decoders.kernels.loader import argument, data_argument, kernel
 from seqaudit.decoders.network.packets import FrameOutcome
 from seqaudit.decoders.tcp.framing import Connection, Match, StreamFrames
 from seqaudit.decoders.zenoh import tcp as zenoh_tcp
@@ -27,7 +28,7 @@ def framed(*batches: bytes, width: int = 2) -> bytes:
 
 
 def split(data: bytes, *, began: bool = True, final: bool = True) -> tuple[list[bytes], int]:
-    found = ZenohFraming(began).split(data, final)
+    found = ZenohFraming(began, compile_it=False).split(data, final)
     frames = [data[a:b] for a, b in zip(found.starts.tolist(), found.stops.tolist(), strict=True)]
     return frames, sum(b - a for a, b in found.skipped)
 
@@ -45,7 +46,7 @@ def test_four_bytes_on_a_low_latency_link_once_it_is_open() -> None:
 def test_an_incomplete_batch_waits() -> None:
     data = framed(INIT, OPEN, SAMPLES[0])
     for cut in range(1, len(framed(SAMPLES[0]))):
-        found = ZenohFraming(True).split(data[:-cut], False)
+        found = ZenohFraming(True, compile_it=False).split(data[:-cut], False)
         assert len(found.starts) == 2
         assert found.skipped == []
         assert split(data[:-cut]) == ([INIT, OPEN], len(framed(SAMPLES[0])) - cut)
@@ -59,7 +60,7 @@ def test_in_the_middle_batches_in_a_row_are_found_again(lead: bytes) -> None:
 
 
 def test_behind_a_hole_it_is_in_step_again() -> None:
-    framing = ZenohFraming(True)
+    framing = ZenohFraming(True, compile_it=False)
     framing.split(framed(INIT, OPEN), False)
     framing.lost()
     data = framed(SAMPLES[0])[9:] + framed(*SAMPLES)
@@ -72,7 +73,7 @@ def test_behind_a_hole_it_is_in_step_again() -> None:
 def test_behind_a_hole_the_payload_of_a_large_message_is_no_chain_of_fragments(seed: int) -> None:
     payload = random.Random(seed).randbytes(200_000)
     fragments = [z.fragment(n, payload[n : n + 40_000], more=n < 3) for n in range(4)]
-    framing = ZenohFraming(True)
+    framing = ZenohFraming(True, compile_it=False)
     framing.split(framed(INIT, OPEN), False)
     framing.lost()
     found = framing.split(payload + framed(*fragments) + framed(*SAMPLES), True)
@@ -84,7 +85,7 @@ def test_behind_a_hole_the_payload_of_a_large_message_is_no_chain_of_fragments(s
 @given(st.lists(st.integers(1, 400), max_size=8))
 def test_how_bytes_are_shown_changes_nothing(cuts: list[int]) -> None:
     data = framed(INIT, OPEN, *SAMPLES)
-    framing, pending, frames = ZenohFraming(True), b"", []
+    framing, pending, frames = ZenohFraming(True, compile_it=False), b"", []
     places = [0, *sorted({min(cut, len(data)) for cut in cuts}), len(data)]
     for start, stop in pairwise(places):
         pending += data[start:stop]
@@ -97,8 +98,26 @@ def test_how_bytes_are_shown_changes_nothing(cuts: list[int]) -> None:
 
 @given(st.binary(max_size=200), st.booleans())
 def test_any_bytes_are_frames_or_skipped(data: bytes, began: bool) -> None:
-    found = ZenohFraming(began).split(data, True)
+    found = ZenohFraming(began, compile_it=False).split(data, True)
     assert found.consumed == len(data)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.binary(max_size=80), st.sampled_from([0, 2, 4]), st.sampled_from([0, 1]),
+       st.integers(1, 5))  # fmt: skip
+def test_both_forms_of_the_kernel_walk_alike(
+    tail: bytes, width: int, opened: int, room: int
+) -> None:
+    data = framed(INIT, OPEN, *SAMPLES) + framed(SAMPLES[0])[: len(tail)] + tail
+    results = []
+    for compile_it in (False, True):
+        walk = kernel("zenoh.tcp_kernels", compile_it=compile_it).walk
+        columns = [np.zeros(room, np.int64) for _ in range(2)]
+        arrays = [argument(column, compile_it=compile_it) for column in columns]
+        raw = data_argument(data, compile_it=compile_it)
+        told = walk(raw, 0, len(data), width, opened, *arrays, room)
+        results.append((tuple(map(int, told)), [column.tolist() for column in columns]))
+    assert results[0] == results[1]
 
 
 @pytest.mark.parametrize(
