@@ -191,8 +191,11 @@ class LinkTable:
 
     def lacks_own(self, since: int) -> bool:
         """Does the capture lack something that the observer itself sent behind a frame? Of what it
-        sent before the first of these that are captured, one has to know something to miss more."""
+        sent before the first of these that are captured, one has to know something to miss more. Of
+        a TSI of which nothing is captured everything is missing."""
         own = [link for link in self.pgm.values() if link.own]
+        if self.inboxes and not own:  # whoever has an inbox says the rest in a TSI
+            return True
         gaps = [link.sent_gap for link in own] + [link.sent_before for link in own if since >= 0]
         gaps += [mark.frame for name, mark in self.holes.items() if self.leaves(name)]
         return max(gaps, default=-1) > since

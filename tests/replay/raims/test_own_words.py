@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from seqaudit.decoders.contract.events import Flag, Kind
-from seqaudit.replay.contract.results import TABLE
+from seqaudit.replay.contract.results import STREAM, TABLE
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.raims import findings as raims_findings
 from seqaudit.replay.raims.engine import RaimsEngine
@@ -316,6 +316,20 @@ def glsno(world: World, number: int, sqn: int, at: float) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_of_a_daemon_whose_own_packets_are_not_captured_nobody_knows_what_it_wants(
+    own: bool,
+) -> None:
+    """It says what it subscribes to in a TSI of its own: one that has an inbox has such a TSI."""
+    world = World()
+    if own:
+        world.engine.feed(packet("ODATA", 0, 0.0, stream="pgm:0203.1|", source=HERE))
+    world.engine.feed(inbox_packet(1, 0.1))
+    world.data(F0, 0.2, subject="_1.B")
+    (stream,) = [r.detail for r in world.rows() if r.kind == STREAM]
+    assert (stream["lost"], stream["delivered"]) == ((0, []) if own else (None, None))
+
+
 @pytest.mark.parametrize(
     ("sqns", "rounds", "sure"),
     [((1, 2), 0, None), ((1, 3), 0, "cannot be told"), ((1, 3), 10, "proven")],
@@ -339,7 +353,9 @@ def test_numbers_without_a_missing_packet_were_never_sent_here(
 
 
 def told_by_inbox(world: World, numbers: dict[int, float]) -> None:
-    """Point-to-point packets of the observer, each with a PING."""
+    """Point-to-point packets of the observer, each with a PING; and the first one that it sends to
+    all."""
+    world.engine.feed(packet("ODATA", 0, min(numbers.values()), stream="pgm:0203.1|", source=HERE))
     for number, at in numbers.items():
         world.engine.feed(inbox_packet(number, at))
         world.notice("PING", at, source=ME, destination=PEER, seqno=number,
