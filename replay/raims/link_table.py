@@ -251,6 +251,7 @@ class LinkTable:
             stream.came_on[name] = event.last_mark().frame
             return
         if stream.link not in ("", name):
+            stream.copied_on.add(name)
             return  # a copy of it on another link does not say where the stream is
         last = event.fresh_id if event.last_fresh_id is None else event.last_fresh_id
         stream.link = name
@@ -260,6 +261,10 @@ class LinkTable:
         """Packets up to a stream's last message that came to this host, and not to its daemon."""
         link = self.pgm.get(stream.link)
         return 0 if link is None or stream.last_sqn is None else link.refused(stream.last_sqn)
+
+    def lacks_copies(self, stream: RaimsStream) -> bool:
+        """May copies of its messages, which came on other TSIs, not all be captured?"""
+        return any(self.pgm[name].doubtful_since(0) for name in stream.copied_on)
 
     def stands_since(self, stream: RaimsStream, went_on: int) -> int | None:
         """Since which frame its link may have handed on nothing more (``PgmLink.stands_since``)."""

@@ -406,6 +406,9 @@ class PgmLink:
             return True
         if any(one.came.frame >= frame for one in self.window.inside.values()):
             return True
+        unasked = (hole for hole in self.window.holes.values() if not hole.naks)
+        if any(hole.revealed.frame >= frame for hole in unasked):
+            return True
         return self.partly_frame >= frame
 
     def held_to(self, end_ns: int) -> Iterator[Event]:

@@ -50,6 +50,10 @@ STANDS: Final = (
     "packets were given up before others (PGM), behind which some daemons take nothing any more: "
     "nothing shows that this one went on, and it told nobody of a loss there"
 )
+COPIES: Final = (
+    "messages of it came on another TSI as well, of which packets are not in this capture: whether "
+    "late copies in them set the daemon's number back cannot be told"
+)
 TOLD_MORE: Final = (
     "the daemon itself tells of losses of this publisher that the capture does not show: which of "
     "its other messages it had cannot be told"
@@ -153,6 +157,13 @@ class RaimsReporter(Reporter[Subject]):
                 for stream, due in streams
             )
         return self._stood[at]
+
+    def uncounted(self, stream: RaimsStream) -> str | None:
+        """Why nobody can tell what the daemon made of a stream, though what it got is known; null:
+        it can be told."""
+        if self.stood(stream.publisher):
+            return STANDS
+        return COPIES if self.engine.links.lacks_copies(stream) else None
 
     def sure(self, loss: Loss) -> tuple[Certainty, str]:
         """How sure it is that messages were lost, and why not surer.

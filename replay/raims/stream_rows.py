@@ -8,7 +8,7 @@ from seqaudit.replay.contract.reporter import MAX_RANGES
 from seqaudit.replay.raims import gaps
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.report_rows import RaimsStreamRow
-from seqaudit.replay.raims.reporting import NO_OBSERVER, STANDS, RaimsReporter
+from seqaudit.replay.raims.reporting import NO_OBSERVER, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
 from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.truth import BY_NOTICE
@@ -34,8 +34,8 @@ def summary(
     if observer is not None and receiving and (why := report.doubt(stream, observer)):
         counted = False
         unknown = receipt_unknown(why)
-    elif counted and report.stood(stream.publisher):
-        unknown = dict.fromkeys(("delivered", "counted_loss", "false_loss"), STANDS)
+    elif counted and (why := report.uncounted(stream)):
+        unknown = dict.fromkeys(("delivered", "counted_loss", "false_loss"), why)
     elif counted and any(loss.known_by == BY_NOTICE for loss in truth.losses):
         unknown = {"delivered": _HAD}
     lower, upper = bounds(stream)

@@ -132,6 +132,7 @@ class RaimsStream:
         #: Since which frame messages may not have been read, and why; null: all were.
         self.unread: tuple[int, str] | None = None
         self.last_sqn: int | None = None
+        self.copied_on: set[str] = set()  # other TSIs on which messages of it came
         self.followed = [0, 0]  # subscriptions of others that have been looked at, and patterns
         self.again: list[tuple[int, Mark]] = []  # frames that begin a second time
         self.network_duplicates = 0

@@ -206,6 +206,9 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
             unknown |= dict.fromkeys(("msg_loss", "lost", "false_loss"), why)
             if why in (HELD_UP, DROPPED, TOO_OLD, own_words.UNREAD):  # what was wanted then
                 unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), why)
+        why = report.uncounted(stream)
+        if why is not None:
+            unknown |= dict.fromkeys(("msg_loss", "repeat", "false_loss"), why)
         least, most = bounds(stream)
         lower += least
         false += stream.false_loss
@@ -229,7 +232,7 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         "user": f"{peer.user or '?'}.{peer.uid}",
         "lost_lower": lower if told else None,
         "lost_upper": upper if bounded and told else None,
-        "false_loss": false if told else None,
+        "false_loss": false if told and "false_loss" not in unknown else None,
         "told_loss": peer.told_loss,
         "learned": peer.learned,
         "defaults": list(report.unsaid_of_window())
