@@ -20,7 +20,7 @@ from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.pieces import Pieces
 from seqaudit.replay.raims.releases import DECEMBER_2024
 from seqaudit.replay.raims.state import MAX_NOTICES, RaimsState, stream_of
-from seqaudit.replay.raims.streams import MAX_NOTES, RaimsStream, RepeatedMessage
+from seqaudit.replay.raims.streams import RaimsStream, RepeatedMessage
 from seqaudit.replay.raims.subscriber import Ruling, Status
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -107,7 +107,11 @@ class Receiving:
             self._glsno(message, peer, stream, mark, last, known=not fresh)
         else:
             verdicts = self._decide(message, peer, mark, last, stream, known=not fresh)
-            if verdicts and verdicts[0].status is not Status.NOT_SUBSCRIBED:
+            status = verdicts[0].status if verdicts else Status.NOT_SUBSCRIBED
+            first = status is Status.FIRST and not verdicts[0].rotated
+            wanted = status is not Status.NOT_SUBSCRIBED
+            stream.is_wanted(missing, wanted=wanted, anew=first)
+            if wanted:
                 self._judge(message, stream, verdicts, missing, mark, before, known=not fresh)
                 if self._joins(observer, message.subject):
                     self._state.convergence.delivered(observer.bridge, stream, event, verdicts[0])
@@ -186,8 +190,6 @@ class Receiving:
         state, verdict = self._state, verdicts[0]
         if verdict.status is Status.FIRST and not verdict.rotated:
             stream.truth.high = None  # what passed while nobody had subscribed is no loss
-            if missing is not None and len(stream.joined) < MAX_NOTES:
-                stream.joined.append(missing)
         copies = stream.truth.copies
         loss = stream.truth.step(
             message.seqno, message.stop, message.event.conn_id, missing,

@@ -219,7 +219,7 @@ class RaimsReporter(Reporter[Subject]):
         if peer is not None and peer.dropped_though_heard:
             return DROPPED
         behind = self.engine.links.behind(stream)
-        for missing in (*(gap.missing for gap in stream.gaps), *stream.joined, behind):
+        for missing in (*(gap.missing for gap in stream.gaps), *stream.borders, behind):
             if not _is_told(missing) or missing is BYTES_MISSING:
                 return f"{NOT_CAPTURED}: {missing.reason}"
         return None

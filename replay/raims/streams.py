@@ -137,7 +137,9 @@ class RaimsStream:
         self.again: list[tuple[int, Mark]] = []  # frames that begin a second time
         self.network_duplicates = 0
         self.gaps: list[NumberGap] = []  # of GLSNO numbers
-        self.joined: list[Missing] = []  # what did not come just before a first message
+        self.wanted = False  # its last message
+        #: What did not come between a message that was wanted and one that was not.
+        self.borders: list[Missing] = []
 
     @property
     def subjects(self) -> Iterable[str]:
@@ -150,6 +152,14 @@ class RaimsStream:
         if key(message.seqno) > last and len(self.gaps) < MAX_NOTES:
             gap = NumberGap(last + 1, key(message.seqno), missing, mark, self.last)
             self.gaps.append(gap)
+
+    def is_wanted(self, missing: Missing | None, *, wanted: bool, anew: bool = False) -> None:
+        """Whether a message is, and what did not come before it; ``anew``: nobody had subscribed
+        before."""
+        border = anew or self.wanted != wanted
+        if border and missing is not None and len(self.borders) < MAX_NOTES:
+            self.borders.append(missing)
+        self.wanted = wanted
 
     def sees(self, message: MessageRun, mark: Mark, last: Mark) -> bool:
         """Messages that came once on their link; were any of them new?"""

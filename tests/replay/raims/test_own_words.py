@@ -468,6 +468,21 @@ def test_what_was_on_its_way_to_a_dropped_peer_does_not_show_that_it_is_there() 
         assert stream.ignored == ignored
 
 
+@pytest.mark.parametrize("third", [2, 3, 4])
+def test_what_is_missing_before_the_first_unwanted_message_may_have_been_wanted(third: int) -> None:
+    """The subscription ends behind packet 1; packet ``third`` has the next message captured. Where
+    packets are missing in between, and numbers as well, nobody can tell who had these."""
+    world = World()
+    world.engine.feed(packet("ODATA", 1, 0.0, stream=f"{LINK}|"))
+    world.data(F0, stream=f"{LINK}|{PEER}|_1.A", fresh_id=1)
+    world.notice("LEAV", 9.0, source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=2, subject="_1.A")
+    world.engine.feed(packet("ODATA", third, 20.0, stream=f"{LINK}|"))
+    world.data(F0 + 2, 20.0, stream=f"{LINK}|{PEER}|_1.A", fresh_id=third)
+    world.engine.feed(packet("SPM", third, 21.0, stream=f"{LINK}|"))
+    (stream,) = [r.detail for r in world.rows() if r.kind == STREAM]
+    assert stream["delivered"] == ([[F0, F0]] if third == 2 else None)
+
+
 def test_messages_just_before_a_change_of_subscriptions_is_told_may_have_been_wanted() -> None:
     for gap, known in ((0.01, False), (0.02, True)):
         world = World()
