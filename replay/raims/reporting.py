@@ -54,6 +54,10 @@ COPIES: Final = (
     "messages of it came on another TSI as well, of which packets are not in this capture: whether "
     "late copies in them set the daemon's number back cannot be told"
 )
+UNNUMBERED: Final = (
+    "some of its messages have no number (a console publishes them), and packets are not in this "
+    "capture: whether there were more of these, which daemons count as lost, cannot be told"
+)
 TOLD_MORE: Final = (
     "the daemon itself tells of losses of this publisher that the capture does not show: which of "
     "its other messages it had cannot be told"
@@ -163,6 +167,8 @@ class RaimsReporter(Reporter[Subject]):
         it can be told."""
         if self.stood(stream.publisher):
             return STANDS
+        if stream.zero and self.engine.links.may_lack():
+            return UNNUMBERED
         return COPIES if self.engine.links.lacks_copies(stream) else None
 
     def sure(self, loss: Loss) -> tuple[Certainty, str]:

@@ -416,6 +416,18 @@ def test_what_late_copies_do_is_unknown_where_one_may_be_missing(last: int) -> N
     assert (stream["lost"], row["lost_lower"]) == (0, 0)
 
 
+@pytest.mark.parametrize("sqn", [3, 4])
+def test_a_packet_that_is_missing_may_hold_a_message_without_a_number(sqn: int) -> None:
+    """A console publishes to the subject, which daemons count as a loss; no number shows it."""
+    world = World()
+    for number, value in ((1, F0), (2, 0), (sqn, F0 + 1)):
+        world.engine.feed(packet("ODATA", number, number / 10, stream=f"{LINK}|"))
+        world.data(value, number / 10, stream=f"{LINK}|{PEER}|_1.A", fresh_id=number)
+    (stream,) = [r.detail for r in world.rows() if r.kind == STREAM]
+    (row,) = world.table("loss")
+    assert (stream["counted_loss"], row["msg_loss"]) == ((1, 1) if sqn == 3 else (None, None))
+
+
 def test_a_false_loss_by_a_default_window_is_likely_and_names_it() -> None:
     world = World()
     old, new = seqno(1000, 3), seqno(1001, 1)
