@@ -149,17 +149,15 @@ class SteadyStreams:
             peer.clock_pairs += 1
             if clock is not None:
                 clock.ahead_ns, clock.frame = ahead_ns, row[1]
-        stream.goes_on(row, why)
+        stream.goes_on(row, why, wanted=entry is not None)
         if entry is None:
             peer.null_route.add(count, Mark(row[3], last_at_ns))
             stream.unwanted += count
-            stream.wanted = False
         else:
             word = "raims-9.6" if chain is None else "raims-9.9"
             entry.last[source] = stream.truth.high = stop - 1
             window.counts[word] += count
             stream.rows[word] += count
-            stream.wanted = True
             stream.deliver(seqno, stop)
         if steady.link is None:
             stream.link, stream.last_sqn = steady.name, None

@@ -16,7 +16,7 @@ _PARAMETERS: Final = (
     "pub_window_size", "pub_window_count", "pub_window_time_ms", "sub_window_size",
     "sub_window_count", "sub_window_time_ms", "heartbeat_ms", "pub_window_autoscale",
 )  # fmt: skip
-_NEEDS_OBSERVER: Final = frozenset({"RA001", "RA002", "RA003", "RA005", "RA007", "RA008", "RA009",
+_NEEDS_OBSERVER: Final = frozenset({"RA001", "RA002", "RA003", "RA005", "RA008", "RA009",
                                     "RA010", "RA012", "RA027", "RA028"})  # fmt: skip
 #: Judged over all captures of a job (``replay.raims.rv_told``).
 _OF_CLIENTS: Final = frozenset({"RA024", "RA025", "RA026"})

@@ -195,12 +195,14 @@ class RaimsStream:
         self.copies += event.count - new
         return new > 0
 
-    def goes_on(self, row: Any, why: BeganBy) -> None:
+    def goes_on(self, row: Any, why: BeganBy, *, wanted: bool = False) -> None:
         """Messages that came once, in order: the next ones, or the first of a chained frame.
 
         Args:
             row: as ``stage`` has it.
+            wanted: the observer has subscribed to them.
         """
+        self.wanted = wanted
         count, size = row[15], row[19]
         seqno, stop, chain = row[13], row[14], row[16]
         self.arrivals += count

@@ -20,6 +20,7 @@ _OF_UNKNOWN_SIZE: Final = ("raims-9.12", "raims-14.1-11")
 _UNSEEN_BEFORE: Final = Claim(
     Certainty.LIKELY, why="what came just before it is not all in this capture, or was not read"
 )
+_TOO_OLD: Final = "whether the message behind them was too old for the window goes by clocks"
 _LATE_ORIGINAL: Final = Claim(
     Certainty.LIKELY, Rests(ordered=True), why="what came late was not captured before"
 )
@@ -32,6 +33,7 @@ _IF_IT_WENT_ON: Final = (
 
 def findings(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator[Finding]:
     yield from _glsno(report, stream, about)
+    yield from _restarts(report, stream, about)
     if not report.known:
         return
     steps = stream.steps
@@ -67,20 +69,26 @@ def findings(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterat
         "{bounds:message} of {sender_member} {bounds|was|were} lost; raims counts nothing.",
     )  # fmt: skip
     yield from _false_losses(report, stream, about)
-    # by the numbers alone: what the daemon's window still knew then depends on when it rotated
+    yield from _repeats(report, stream, about)
+
+
+def _restarts(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator[Finding]:
+    """RA007, by the numbers alone: what the daemon's window still knew then depends on when it
+    rotated. They show it wherever they were captured, and at a receiver what was lost there."""
     restarts = [(s, not _is_unread(stream, s) and
-                 (s.loss.upper == 0 or report.sure(s.loss)[0] is Certainty.PROVEN)) for s in steps
+                 (s.loss.upper == 0 or report.sure(s.loss)[0] is Certainty.PROVEN))
+                for s in stream.steps
                 if s.loss and s.loss.known_by in (BY_NOTHING, BY_SQNS)]  # fmt: skip
+    lost = ": {bounds:message} {bounds|was|were} lost there."
     for claim, some in (
         (SHOWN, [s for s, whole in restarts if whole]),
         (_UNSEEN_BEFORE, [s for s, whole in restarts if not whole]),
     ):
         yield from _step(
             report, stream, about, "RA007", some, claim,
-            "The numbering of {sender_member} restarted {times:time}: {bounds:message} "
-            "{bounds|was|were} lost there.",
+            "The numbering of {sender_member} restarted {times:time}"
+            + (lost if report.known else "."),
         )  # fmt: skip
-    yield from _repeats(report, stream, about)
 
 
 def _false_losses(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator[Finding]:
@@ -140,8 +148,9 @@ def _steps(
         sure, why = report.sure(step.loss)
         if stream.ignored and report.seemed_dropped(stream):
             sure, why = Certainty.UNDECIDABLE, SEEMED_SILENT
-        elif sure is Certainty.PROVEN and _is_unread(stream, step) and step.loss.told is None:
-            sure, why = Certainty.LIKELY, "" if stream.unread is None else stream.unread[1]
+        elif sure is Certainty.PROVEN and step.loss.told is None:
+            why = _otherwise(stream, step)
+            sure = Certainty.LIKELY if why else sure
         stands = step.loss.told is None and step.verdict.counted > 0
         stands = stands and report.stands(stream, step.loss.mark.frame)
         groups.setdefault((sure, why, stands), []).append(step)
@@ -157,6 +166,13 @@ def _steps(
             claim = Claim(sure, _rests(some), certified=True, why=why)
             lost = text.partition(";")[0] + _IF_IT_WENT_ON if stands else text
             yield from _step(report, stream, about, rule, some, claim, lost)
+
+
+def _otherwise(stream: RaimsStream, step: ReportedVerdict) -> str:
+    """Why the daemon may see it otherwise than its numbers are; empty: it does not."""
+    if stream.unread is not None and _is_unread(stream, step):
+        return stream.unread[1]
+    return _TOO_OLD if step.verdict.row == "raims-9.0" else ""
 
 
 def _is_unread(stream: RaimsStream, step: ReportedVerdict | RepeatedMessage) -> bool:

@@ -434,6 +434,16 @@ def test_a_restart_is_proven_where_the_capture_has_what_came_before(
     assert sureness_of(world.rows())["RA007"] == [sure]
 
 
+def test_a_restart_shows_wherever_it_was_captured_and_what_was_lost_there_at_a_receiver() -> None:
+    world = World()
+    world.engine = RaimsEngine("raims", {}, Vantage("unknown", None))
+    world.data(seqno(1000, 3))
+    world.data(seqno(1002, 1))
+    finding = only(world.rows(), "RA007")
+    assert (finding["certainty"], finding["facts"]["times"]) == ("proven", 1)
+    assert finding["text"].endswith("restarted {times:time}.")
+
+
 @pytest.mark.parametrize("rotated", [False, True])
 def test_a_restart_shows_in_the_numbers_whatever_the_daemons_window_knew(rotated: bool) -> None:
     """A clock that is set back, or a size that nobody gave, moves when that window rotates."""

@@ -133,7 +133,8 @@ def test_a_loss_that_the_daemon_tells_of_it_has_counted(tells: bool, rule: str) 
                      ref_seqno=old + 11, ms_tot=10)  # fmt: skip
     rows = world.rows()
     assert [r for r in rules_of(rows) if r in ("RA001", "RA003")] == [rule]
-    assert only(rows, rule)["facts"]["lower"] == 10
+    found = only(rows, rule)
+    assert (found["facts"]["lower"], found["certainty"]) == (10, "proven" if tells else "likely")
 
 
 def test_a_loss_that_only_its_own_daemon_tells_is_proven_and_as_large_as_it_says() -> None:
