@@ -159,10 +159,6 @@ class SteadyStreams:
             window.counts[word] += count
             stream.rows[word] += count
             stream.deliver(seqno, stop)
-        if steady.link is None:
-            stream.link, stream.last_sqn = steady.name, None
-            stream.came_on[steady.name] = row[3]
-        elif stream.link == steady.name:
-            last = steady.link.window.unwrap(last_fresh_id)
-            stream.last_sqn = max(stream.last_sqn or 0, last)
+        sqn = None if steady.link is None else steady.link.window.unwrap(last_fresh_id)
+        stream.comes_on(steady.name, row[3], sqn)
         return True

@@ -247,15 +247,10 @@ class LinkTable:
         name = link_of(event)
         link = self.pgm.get(name)
         if link is None or event.fresh_id is None:
-            stream.link, stream.last_sqn = name, None
-            stream.came_on[name] = event.last_mark().frame
+            stream.comes_on(name, event.last_mark().frame, None)
             return
-        if stream.link not in ("", name):
-            stream.copied_on.add(name)
-            return  # a copy of it on another link does not say where the stream is
         last = event.fresh_id if event.last_fresh_id is None else event.last_fresh_id
-        stream.link = name
-        stream.last_sqn = max(stream.last_sqn or 0, link.window.unwrap(sqn or last))
+        stream.comes_on(name, event.last_mark().frame, link.window.unwrap(sqn or last))
 
     def refused(self, stream: RaimsStream) -> int:
         """Packets up to a stream's last message that came to this host, and not to its daemon."""

@@ -218,6 +218,20 @@ class RaimsStream:
                 mark = Mark(row[1], row[4])
                 self.begins.append(Begin(seqno, chain, row[17], why, mark))
 
+    def comes_on(self, link: str, frame: int, sqn: int | None) -> None:
+        """Where it is on its link after a message.
+
+        Args:
+            sqn: of the message's last packet; null: the link has no numbers.
+        """
+        if sqn is None:
+            self.link, self.last_sqn = link, None
+            self.came_on[link] = frame
+        elif self.link not in ("", link):
+            self.copied_on.add(link)  # a copy on another link does not say where the stream is
+        else:
+            self.link, self.last_sqn = link, max(self.last_sqn or 0, sqn)
+
     def begins_again(self, message: MessageRun, mark: Mark) -> None:
         """Another message with the first number of a frame: not a copy, its time differs."""
         event, seqno = message.event, message.seqno
