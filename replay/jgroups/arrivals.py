@@ -121,8 +121,6 @@ class JudgedStream:
         self.unrecovered = RangeSet()
         self.open_at_end = {outcome: RangeSet() for outcome in WENT_ON}
         self.open_until_ns: int | None = None
-        self.network_duplicates = 0
-        self.duplicated = Note()
         self.useful = 0
         self.undecidable = 0
         self.needless_count = 0
@@ -266,10 +264,6 @@ class JudgedStream:
         """``delivered`` is handed on as a run comes: its first message, when that came."""
         if delivered[0] == event.seqno:
             self._passed(delivered[0] + 1, event.first_mark())
-
-    def _network_copy(self, part: Range, mark: Mark) -> None:
-        self.network_duplicates += part[1] - part[0]
-        self.duplicated.add(*part, mark)
 
     def gone(self) -> None:
         """The member is dead or gone: what it misses is nobody's loss."""
@@ -573,11 +567,11 @@ class Arrivals(JudgedStream):
         self._passed(stop, mark)
 
     def copy(self, part: Range, event: Event, *, needed: bool) -> None:
-        """A copy of what had arrived; ``needed``: the receiver's window did not have it."""
+        """Another datagram with what had arrived; ``needed``: the receiver's window lacked it."""
         size = part[1] - part[0]
         if event.flags & Flag.NETWORK_DUPLICATE:
-            self._network_copy(part, event.first_mark())
-        elif needed:
+            return
+        if needed:
             self.useful += size
         else:
             self._original_came(part, event)

@@ -24,6 +24,7 @@ from seqaudit.replay.jgroups.arrivals import JudgedStream
 from seqaudit.replay.jgroups.mcast.passing import PassingModel, Unanswered
 from seqaudit.replay.jgroups.mcast.sender import SenderModel, Stall
 from seqaudit.replay.jgroups.report_rows import CapacityRow
+from seqaudit.replay.jgroups.stream import NumberedStream
 from seqaudit.replay.sequence.durations import shown, slowest
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.notes import Note
@@ -279,16 +280,14 @@ class WindowReporter(Reporter[S]):
             "the request",
         )  # fmt: skip
 
-    def twice(
-        self, stream: S, rule: str, came: str, found: JudgedStream | PassingModel
-    ) -> Iterator[Finding]:
+    def twice(self, stream: S, rule: str, came: str, counted: NumberedStream) -> Iterator[Finding]:
         """Network duplicates, which ``came`` to their receiver or passed."""
         yield from self.note(
-            stream, rule, found.duplicated, Certainty.PROVEN,
+            stream, rule, counted.twice, Certainty.PROVEN,
             "{copies:message} of {sender_member} " + came + " twice in identical datagrams, from "
             "the network or from the capturing machine.",
             "the same datagram again",
-            copies=found.network_duplicates,
+            copies=counted.network_duplicates,
         )  # fmt: skip
 
     def came_late(self, stream: S, rule: str, window: JudgedStream) -> Iterator[Finding]:
@@ -304,7 +303,6 @@ class WindowReporter(Reporter[S]):
         self,
         stream: S,
         passing: PassingModel,
-        twice: str,
         asked: str,
         late: str,
         sent_late: str,
@@ -338,7 +336,6 @@ class WindowReporter(Reporter[S]):
                 Severity.INFO,
                 asker_member=member,
             )  # fmt: skip
-        yield from self.twice(stream, twice, "passed", passing)
         yield from self.note(
             stream, sent_late if passing.at_sender else late, passing.out_of_order,
             Certainty.LIKELY,

@@ -1,8 +1,10 @@
 """What every point of capture can count of a JGroups stream, whoever's window is replayed there."""
 
+from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 
@@ -15,6 +17,8 @@ class NumberedStream:
         first, last: where its first and its last event were captured; null before any.
         ever: every seqno captured, member or not.
         arrivals: messages, all copies included.
+        network_duplicates: messages in a datagram that was captured shortly before as well.
+        twice: which.
         outside_membership: messages that came before the join, after the end, or from a non-member.
         passing: what passed, where no window is replayed.
     """
@@ -31,6 +35,8 @@ class NumberedStream:
         self.last: Mark | None = None
         self.ever = RangeSet()
         self.arrivals = 0
+        self.network_duplicates = 0
+        self.twice = Note()
         self.outside_membership = 0
         self.passing: PassingModel | None = None
 
@@ -39,6 +45,9 @@ class NumberedStream:
         assert event.seqno is not None and event.stop_seqno is not None
         self.saw(event)
         self.arrivals += event.count
+        if event.flags & Flag.NETWORK_DUPLICATE:
+            self.network_duplicates += event.count
+            self.twice.add(event.seqno, event.stop_seqno, event.first_mark())
         if self.first_seqno is None or event.seqno < self.first_seqno:
             self.first_seqno = event.seqno
         self.last_seqno = max(event.stop_seqno - 1, self.last_seqno or 0)

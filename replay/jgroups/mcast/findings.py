@@ -83,6 +83,8 @@ class _McastFindings(WindowReporter[McastStream]):
             yield from self._receiver_findings(stream, stream.receiver)
         if stream.passing is not None:
             yield from self._passing_findings(stream)
+        came = "came" if stream.passing is None else "passed"
+        yield from self.twice(stream, "MC010", came, stream)
         if stream.sender_model is not None:
             yield from self._sender_findings(stream)
         if outside(stream) and self.engine.vantage.kind == MEMBER:
@@ -169,7 +171,6 @@ class _McastFindings(WindowReporter[McastStream]):
             "a copy answers a request for a message that had arrived before",
         )  # fmt: skip
         yield from self.came_though_had(stream, "MC004", receiver, PLACED)
-        yield from self.twice(stream, "MC010", "came", receiver)
         yield from self.came_late(stream, "MC011", receiver)
         yield from self.note(
             stream, "MC017", receiver.outside_window, Certainty.LIKELY,
@@ -222,7 +223,7 @@ class _McastFindings(WindowReporter[McastStream]):
     def _passing_findings(self, stream: McastStream) -> Iterator[Finding]:
         passing = stream.passing
         assert passing is not None
-        yield from self.passed(stream, passing, "MC010", "MC024", "MC011", "MC012")
+        yield from self.passed(stream, passing, "MC024", "MC011", "MC012")
         yield from self.note(
             stream, "MC004", passing.needless, LIKELY,
             "{sender_member} sent {copies:copy} of messages that everybody who had asked for "

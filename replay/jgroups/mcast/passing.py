@@ -60,8 +60,6 @@ class PassingModel:
         self.gap_count = 0
         self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
         self.out_of_order = Note()
-        self.network_duplicates = 0
-        self.duplicated = Note()
         self.needless = Note()  # resent though all who had asked had acknowledged it
         self.needless_count = 0
         self.undecidable = 0
@@ -174,8 +172,6 @@ class PassingModel:
         size = part[1] - part[0]
         mark = event.first_mark()
         if event.flags & Flag.NETWORK_DUPLICATE:
-            self.network_duplicates += size
-            self.duplicated.add(*part, mark)
             return
         for member, pending in list(self._pending.items()):
             if any(first < part[1] and part[0] < stop for first, stop in pending.ranges):

@@ -444,8 +444,6 @@ class ReceiverModel(JudgedStream):
         mark = event.first_mark()
         rest = RangeSet(RangeSet(new).missing(first, stop))
         if event.flags & Flag.NETWORK_DUPLICATE:
-            for part in rest:
-                self._network_copy(part, mark)
             return
         for part in self._asked_had.within(first, stop):
             # Asked for by the tick rule, so a tick after it should have been read, and no ACK or

@@ -90,7 +90,6 @@ def _received(
 
 def _passed(row: McastStreamRow, passing: PassingModel) -> None:
     stream_rows.passed(row, passing)
-    row["network_duplicates"] = passing.network_duplicates
     row["not_captured"] = passing.counts[Outcome.UNCAPTURED]
 
 

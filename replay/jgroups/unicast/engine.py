@@ -237,8 +237,6 @@ class UnicastEngine:
             self._received(pair, stream, event.seqno, known=bool(event.flags & Flag.FIRST))
             pair.receiving.arrive(event, stream)
             return
-        if event.flags & Flag.NETWORK_DUPLICATE:
-            stream.network_duplicates += event.count
         if stream.passing is None:
             start = 1 if event.flags & Flag.FIRST else event.seqno
             begins = stream.first_message and self._was_quiet(event.first_mark())

@@ -75,6 +75,8 @@ class _UnicastFindings(ReceiverFindings, SenderFindings):
             yield from self.window(pair, stream)
         if pair.receiving is None:
             yield from self.passing(pair, stream)
+        came = "passed" if pair.receiving is None else "came"
+        yield from self.twice(stream, "UC029", came, stream)
 
     def _own_not_captured(self) -> Iterator[Finding]:
         """Own ACKs and SEND_FIRST_SEQNO whose numbers are left out."""

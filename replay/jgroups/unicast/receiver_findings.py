@@ -107,7 +107,6 @@ class ReceiverFindings(UnicastReporter):
                     "needless": received.needless_count,
                 },
             )  # fmt: skip
-        yield from self.twice(stream, "UC029", "came", received)
         yield from self.came_late(stream, "UC030", received)
         yield from self.note(
             stream, "UC006", facts.acks_not_heard, Certainty.LIKELY,

@@ -317,7 +317,7 @@ class SenderFindings(UnicastReporter):
         # a SEND_FIRST_SEQNO that is not in the capture shows only by its number
         numbered = asked and not stamps.holes and stamps.none_missing(since, max(asked))
         yield from self.passed(
-            stream, stream.passing, "UC029", "UC048", "UC030", "UC041",
+            stream, stream.passing, "UC048", "UC030", "UC041",
             SHOWN if numbered else LIKELY,
         )  # fmt: skip
         for pending in stream.passing.unanswered if pair.sending is None else ():

@@ -43,7 +43,6 @@ class Stream(NumberedStream):
         self.receiver = receiver
         self.conn_id = conn_id
         self.copies_with_first_flag = 0
-        self.network_duplicates = 0
         self.highest_ack: int | None = None
         self.requested_seqnos = 0
         self.received: Arrivals | None = None

@@ -42,7 +42,6 @@ def stream_row(
         "receiver": stream.receiver,
         "conn_id": stream.conn_id,
         "copies_with_first_flag": stream.copies_with_first_flag,
-        "network_duplicates": stream.network_duplicates,
         "requests": directed(side, stream.kinds("XMIT_REQ")),
         "requested_seqnos": directed(side, stream.requested_seqnos),
         "acks": directed(side, stream.kinds("ACK")),

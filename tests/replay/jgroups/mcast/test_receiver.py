@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from tests.replay.builders import (
     ADDRESS,
@@ -750,6 +751,14 @@ def test_what_came_for_no_window_and_is_asked_for_was_perhaps_not_lost(came: lis
     )  # fmt: skip
     assert told.findings("MC018", "MC016") == [("MC001", "likely", [[1, 3]])]
     assert told.told("lost", "lost_seqnos", sender=B) == {"lost": None, "lost_seqnos": []}
+
+
+@pytest.mark.rule("R2")
+def test_identical_datagrams_are_there_twice_whether_or_not_a_window_is() -> None:
+    again = replace(msg(2, by=B), flags=Flag.MULTICAST | Flag.NETWORK_DUPLICATE)
+    told = heard(C, *LET_IN, msg(2, by=B), again, view("ABC", 3, 2))
+    assert told.findings("MC018") == [("MC010", "proven", [[2, 2]])]
+    assert told.told("network_duplicates", sender=B) == {"network_duplicates": 1}
 
 
 @pytest.mark.rule("R2")
