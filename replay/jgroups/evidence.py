@@ -73,22 +73,24 @@ def is_cut_off(gap: Gap) -> bool:
 
 
 class Life:
-    """When a member showed that it runs: by its own frames."""
+    """When a member showed that it runs: by its own frames.
 
-    __slots__ = ("_elapsed", "_marks")
+    Attributes:
+        last: its last own frame; null: none was captured.
+    """
+
+    __slots__ = ("_elapsed", "_marks", "last")
 
     def __init__(self, elapsed: Elapsed) -> None:
+        self.last: Mark | None = None
         self._elapsed = elapsed
         self._marks: deque[Mark] = deque(maxlen=LAST_OWN)
 
     def spoke(self, mark: Mark) -> None:
-        """It sent something."""
+        """It sent something. A run is told when it ends, behind later frames of other streams."""
         self._marks.append(mark)
-
-    @property
-    def last(self) -> Mark | None:
-        """Its last own frame; null: none was captured."""
-        return self._marks[-1] if self._marks else None
+        if self.last is None or mark.frame > self.last.frame:
+            self.last = mark
 
     def read(self, came: Mark, until: Mark) -> bool:
         """Has it read what came, and had time to answer? One that is paused sends nothing, and

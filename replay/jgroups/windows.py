@@ -84,6 +84,10 @@ class Window:
         """How many messages are stored and not deliverable yet."""
         return self._beyond.total()
 
+    def deliverable(self, more: RangeSet) -> int:
+        """How far it would have delivered with these as well."""
+        return (self._beyond | more).end_of_run(self.low + 1) - 1
+
     def drop(self, first: int, stop: int) -> None:
         """[first, stop), not delivered yet, is not there after all."""
         self._beyond.remove(first, stop)

@@ -43,7 +43,7 @@ from seqaudit.replay.jgroups.evidence import sent_later
 from seqaudit.replay.jgroups.unicast.acks import AcksAtOnce
 from seqaudit.replay.jgroups.unicast.receiver_copies import CROSSING_NS, ReplayedEntry
 from seqaudit.replay.jgroups.unicast.receiver_facts import Facts, ReceiveEntry, Timing, WindowLoss
-from seqaudit.replay.jgroups.unicast.rule_sets import BEFORE_SYNC, CODE, DOCUMENT, Release, newer
+from seqaudit.replay.jgroups.unicast.rule_sets import CODE, Release, newer
 from seqaudit.replay.jgroups.unicast.sent_by_rule_set import WouldSend
 from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
 from seqaudit.replay.jgroups.windows import Window
@@ -278,7 +278,9 @@ class ReceiverMachine(ReplayedEntry):
         self.syncs.add(mark)
         last = self._last_sync
         if last is not None:
-            if mark.at_ns - last.at_ns < self._least_between_syncs():
+            if mark.at_ns - last.at_ns < self._timing.between_syncs_ns(
+                entry=self.entry is not None
+            ):
                 self.close_sync_count += 1
                 if len(self.close_syncs) < MAX_LISTED:
                     self.close_syncs.append((last, mark))
@@ -304,16 +306,6 @@ class ReceiverMachine(ReplayedEntry):
             if facts.first_missing is None and not facts.delivered and self._cache:
                 facts.first_missing = (self._cache[0][0].first_mark(), mark)
 
-    def _least_between_syncs(self) -> int:
-        """B20; S3 throttles only where there is an entry, U17 leaves it to the task."""
-        if self._timing.rules == BEFORE_SYNC:
-            least = self._timing.tick_ns
-        elif self._timing.rules == DOCUMENT and self.entry is None:
-            return 0
-        else:
-            least = self._timing.sync_ns
-        return least * 8 // 10 - 50_000_000
-
     def finish(self, end_ns: int, last_own_ns: int) -> None:
         """The capture is over.
 
@@ -321,6 +313,7 @@ class ReceiverMachine(ReplayedEntry):
             end_ns: the last that was captured of this cluster's unicasts.
             last_own_ns: the last that this member sent of them, to anybody.
         """
+        self._note_unread(last_own_ns)
         patience_ns = 3 * self._timing.tick_ns
         data = next((event for event, _ in self._waiting if event.kind is Kind.DATA), None)
         if (
@@ -340,6 +333,16 @@ class ReceiverMachine(ReplayedEntry):
         for facts in self.facts.values():
             facts.requests.finish()
             facts.after_ack.finish()
+
+    def _note_unread(self, last_own_ns: int) -> None:
+        """What came when this member said nothing more: it read it, or had died (P2)."""
+        entry, late = self.entry, RangeSet()
+        for event, stream in self._waiting:
+            unread = event.last_mark().at_ns > last_own_ns - CROSSING_NS
+            if unread and entry is not None and stream is entry.stream and event.stop_seqno:
+                late.add(event.seqno or 0, event.stop_seqno)
+        if entry is not None and (high := entry.window.deliverable(late)) > entry.window.low:
+            self.facts_of(entry.stream).unread = entry.window.low, high
 
     def tells_nothing_of(self, stream: Stream) -> bool:
         """Came there what no word of this member and no first message shows a window for?"""

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.replay.jgroups.evidence import Stamps
 from seqaudit.replay.jgroups.repeats import RepeatedRequest, Repeats
+from seqaudit.replay.jgroups.unicast.rule_sets import BEFORE_SYNC, DOCUMENT
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.gaps import Mark
@@ -33,6 +34,14 @@ class Timing(NamedTuple):
     def ack_due_ns(self) -> int:
         """Latest time from an arrival to its ACK, with the jitter that section 6 allows."""
         return self.tick_ns * 12 // 10 + 50_000_000
+
+    def between_syncs_ns(self, *, entry: bool) -> int:
+        """Least time between two SEND_FIRST_SEQNO (B20); S3 throttles only where there is an entry,
+        U17 leaves it to the task."""
+        if self.rules == DOCUMENT and not entry:
+            return 0
+        least = self.tick_ns if self.rules == BEFORE_SYNC else self.sync_ns
+        return least * 8 // 10 - 50_000_000
 
     def too_soon_ns(self) -> int:
         """Below this two ticks have not passed."""
@@ -69,6 +78,7 @@ class Facts:
 
     def __init__(self) -> None:
         self.delivered = RangeSet()
+        self.unread: tuple[int, int] | None = None  # delivered at least, and at most, at the end
         self.highest_ack = 0  # sent by this member
         self.first_ack: Mark | None = None
         self.highest_ack_stamp: int | None = None

@@ -86,6 +86,11 @@ def _received(
     if machine.tells_nothing_of(stream):
         row["delivered"] = None
         row["unknown"]["delivered"] = "nothing in this capture shows that its receiver had a window"
+    if facts.unread is not None and row["delivered"] is not None:
+        row["unknown"]["delivered"] = (
+            f"at least up to {facts.unread[0]}, at most up to {facts.unread[1]}: the rest came "
+            "when its receiver sent nothing more, which read it, or had died"
+        )
     row["start_known"] = received.start_known or received.start == 1
     row["redelivered"] = facts.redelivered_count
     row["dropped_without_window"] = facts.without_window_count

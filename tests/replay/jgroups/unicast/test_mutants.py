@@ -26,6 +26,10 @@ def _receiver(old: str, new: str = "pass") -> Mutant:
     return Mutant("jgroups.unicast.receiver", old, new)
 
 
+def _facts(old: str, new: str = "pass") -> Mutant:
+    return Mutant("jgroups.unicast.receiver_facts", old, new)
+
+
 _NOT_HERE: Final = "if entry is None or entry.stream is not stream:\n            "
 _OTHER: Final = "if (self._unicast4 and not greater) or not first:  # B5, B6"
 _NEW_ENTRY: Final = _sender("stream.enter(OPEN, mark, why)", "stream.enter(CLOSING, mark, why)")
@@ -84,14 +88,14 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "U13": _CLOSE,
     "U15": _OPENED,
     "U16": _NO_WINDOW,
-    "U17": _receiver("least = self._timing.tick_ns", "least = 4 * self._timing.tick_ns"),
+    "U17": _facts("least = self.tick_ns if", "least = 4 * self.tick_ns if"),
     "U18": _sender("facts.syncs_first.add(mark)"),
     "U19": _EXPIRED,
     "U20": _REMOVED,
     "U21": _sender("facts.memory.acked(level, mark)"),
     "S1": _NO_WINDOW,
     "S2": _OTHER_KEPT,
-    "S3": _receiver("elif self._timing.rules == DOCUMENT and self.entry is None:", "elif False:"),
+    "S3": _facts("if self.rules == DOCUMENT and not entry:", "if False:"),
     "S4": _STAMPS,
     "S5": _STALE,
     "S6": _ANSWER,
@@ -146,7 +150,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "B17": _ASKED,
     "B18": _receiver("if not ranges:\n            return  # B18", "if False:\n            return"),
     "B19": _receiver("facts.requests.requested(ranges, mark)"),
-    "B20": _receiver("least = self._timing.sync_ns", "least = 0"),
+    "B20": _facts("else self.sync_ns", "else 0"),
     "B21": _CLOSE,
     "B22": _receiver("if entry is not None and entry.stream is stream:  # B21",
                      "if entry is not None:"),

@@ -7,6 +7,9 @@ import pytest
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.evidence import Life
+from seqaudit.replay.sequence.elapsed import Elapsed
+from seqaudit.replay.sequence.gaps import Mark
 from tests.replay.builders import B, Step
 from tests.replay.jgroups.unicast.builders import (
     TICK,
@@ -580,6 +583,27 @@ def test_frames_for_a_dead_member_are_neither_delivered_nor_lost() -> None:
     assert told.findings() == [("UC027", "likely")]
     never = heard(B, data(1), data(2), 4 * TICK, data(2))  # what it sends may be filtered out
     assert dict(never.findings())["UC027"] == "cannot be told"
+
+
+@pytest.mark.rule("unicast P2")
+@pytest.mark.parametrize("silence", [0, 4 * TICK])
+def test_what_comes_behind_the_last_word_of_a_member_it_has_read_or_it_has_died(
+    silence: int,
+) -> None:
+    # However long the capture goes on: it may have read what came just before it died.
+    story = [data(1, 2), TICK, ack(2, 1), 600, data(3, 4), data(6), silence, data(6)]
+    told = heard(B, *story).told("unknown")["unknown"]["delivered"]
+    assert told.startswith("at least up to 2, at most up to 4: the rest came when its receiver")
+    alive = heard(B, *story[:-2], 100, ack(4, 2))
+    assert alive.told("delivered", "unknown") == {"delivered": [[1, 4]], "unknown": {}}
+
+
+@pytest.mark.rule("unicast P2")
+def test_a_member_speaks_until_its_last_frame_in_whatever_order_runs_are_told() -> None:
+    life = Life(Elapsed())
+    for frame in (9, 5):  # the run of which the last frame is 5 ends when another one begins
+        life.spoke(Mark(frame, frame))
+    assert life.last == Mark(9, 9)
 
 
 def test_a_repair_that_was_not_asked_for_is_no_certain_loss_if_the_capture_lacks_frames() -> None:
