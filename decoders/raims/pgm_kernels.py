@@ -187,6 +187,10 @@ def pgm(data, at, end, length, text, m):
         m[place + L_SEEN] = 1
         m[place + L_LOW] = 0
         m[place + L_HIGH] = sqn
+    elif sort == ODATA and sqn < m[place + L_NEXT]:  # late, or numbered anew: as in a new piece
+        m[place + L_LOW] = 0
+        if sqn > m[place + L_HIGH]:
+            m[place + L_HIGH] = sqn
     index = 0
     if trail > m[place + L_LOW] and m[place + L_LOW] < m[place + L_HIGH]:
         row = new_row(TRAILED, link, 0, m)

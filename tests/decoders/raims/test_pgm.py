@@ -196,6 +196,17 @@ def test_the_trail_is_told_while_something_may_be_missing_below_it() -> None:
     assert trails == [(4, 2), (5, 5)]
 
 
+def test_the_trail_is_told_of_numbers_that_begin_again_as_it_is_in_a_new_piece() -> None:
+    """A source that has started again under its old name, or two that share one."""
+    before = [odata(sqn, trail=sqn - 8) for sqn in (96, 97, 98)]
+    again = [odata(16, trail=8), odata(17, trail=9), odata(18, trail=10)]
+    told = [
+        [r["stamp"] for r in found.packets() if r["wire_kind"] == "TRAIL"][-3:]
+        for found in (decoded(*before, *again), decoded(*again))
+    ]
+    assert told == [[8, 9, 10]] * 2
+
+
 def test_a_large_packet_is_told_beside_its_run() -> None:
     """Of its TSI alone: a row of the link would end the runs of its messages."""
     one, big = data("_1.A", 7), data("_1.A", 8, payload=1600)
