@@ -22,6 +22,7 @@ from seqaudit.replay.pgm.report_rows import PgmStreamRow
 from seqaudit.replay.pgm.window import (
     GIVEN_UP,
     SLACK_NS,
+    SQNS,
     UNTOLD,
     Fate,
     Hole,
@@ -38,6 +39,8 @@ MAX_HOLES: Final = 10_000
 MAX_MARKS: Final = 100
 #: Sqns that are asked for by receivers, of each of which the NAKs are counted.
 MAX_ASKED: Final = 10_000
+#: An SPM that others have overtaken is no later.
+LATE_NS: Final = 1_000_000_000
 #: An NCF is followed by its RDATA; by this time at the latest, or its receiver asks again.
 ANSWERED_NS: Final = 500_000_000
 IP_UDP_BYTES: Final = 28
@@ -45,6 +48,10 @@ NOT_TOLD: Final = (
     "packets are not in this capture; whether the receiver had them cannot be told (CP007)"
 )
 INSIDE: Final = "packets were dropped inside the receiver's host after they had arrived (PG009)"
+ANEW: Final = (
+    "its source numbers its packets anew under the same TSI (a start of it, or another source): "
+    "which of them came again cannot be told"
+)
 PARITY: Final = "parity packets (FEC) were sent; whether receivers repaired with them is not told"
 
 
@@ -116,6 +123,8 @@ class PgmEngine:
         self.unsure = False  # one was given up that may have come
         self.recovery = Durations()
         self.unlisted = 0
+        self.anew: Mark | None = None  # its source has begun to number its packets anew
+        self._spm: tuple[int, int, int] | None = None  # the last: its number, lead, and time
         self.waiting = (
             Fill()
         )  # packets from the first missing one on, which have to fit in the window
@@ -152,8 +161,10 @@ class PgmEngine:
                 self.ends.came(came, Mark(row[1], row[4]), last)
             self.arrivals += count
             self.bytes += size
-        elif word != "SPM" or self.ends is not None or not self.window.knows(seqno):
+        elif word != "SPM" or self.ends is not None or not self.window.knows(seqno) or self._begins_anew(row[16], seqno, row[4]):
             return False
+        else:
+            self._spm = row[16] or 0, seqno, row[4]
         self.last = last
         self.packets[word] = self.packets.get(word, 0) + count
         mine = self.by_source.setdefault(row[9] or "", {})
@@ -188,6 +199,10 @@ class PgmEngine:
         if event.kind in (Kind.DATA, Kind.RETRANSMISSION):
             self._data(event, mark, last)
         elif word == "SPM":
+            lead = (event.stamp or 0) - 1 if event.seqno is None else event.seqno
+            if self._begins_anew(event.conn_id, lead, event.at_ns):
+                self.anew = self.anew or mark
+            self._spm = event.conn_id or 0, lead, event.at_ns
             if self.ends is not None:
                 self.ends.passed(event, ())
             if self.window.start is not None and event.stamp is not None:
@@ -198,6 +213,14 @@ class PgmEngine:
             self._request(event, mark)
         self._collect()
         self._measure(last.at_ns)
+
+    def _begins_anew(self, number: int | None, lead: int, at_ns: int) -> bool:
+        """Does an SPM count both SPMs and packets from lower on than one long before it?"""
+        if self._spm is None or number is None or at_ns - self._spm[2] < LATE_NS:
+            return False
+        return 0 < (self._spm[0] - number) % SQNS < SQNS // 2 and (
+            0 < (self._spm[1] - lead) % SQNS < SQNS // 2
+        )
 
     def close(self) -> None:
         if self.last is not None:
@@ -333,6 +356,8 @@ def summary(engine: PgmEngine) -> PgmStreamRow:
         unknown |= dict.fromkeys(("lost", "recovered", "unrecovered"), NOT_TOLD)
     if receiving and engine.fates[Fate.FOREIGN]:
         unknown |= dict.fromkeys(("lost", "recovered"), NOT_TOLD)
+    if receiving and engine.anew is not None:
+        unknown |= dict.fromkeys(("lost", "recovered", "unrecovered"), ANEW)
     if receiving and dropped_inside(engine):
         unknown |= dict.fromkeys(("lost", "recovered", "unrecovered"), INSIDE)
 

@@ -19,6 +19,7 @@ from seqaudit.replay.contract.worth import (
     absence,
 )
 from seqaudit.replay.pgm.engine import (
+    ANEW,
     MAX_HOLES,
     PARITY,
     NotedSqns,
@@ -134,8 +135,9 @@ class _PgmFindings(Reporter[_PgmSubject]):
                 "and not lost.",
             )  # fmt: skip
         if engine.copies.count:
+            again = SHOWN if engine.anew is None else Claim(Certainty.UNDECIDABLE, why=ANEW)
             yield self._noted(
-                "PG004", engine.copies, SHOWN,
+                "PG004", engine.copies, again,
                 "{count:packet} of {sender_member} {count|was|were} captured more than once.",
             )  # fmt: skip
         yield from self._asked_elsewhere()

@@ -314,9 +314,27 @@ def test_messages_in_packets_that_nobody_asked_for_are_not_called_lost() -> None
     found = only(rows, "RA001")
     assert (found["certainty"], found["severity"]) == ("cannot be told", "info")
     assert "lost, or not captured" in found["text"]
-    table = {"capture": 0, "observer": stream["receiver"], "bridge": stream["sender"]}
+    table = world.table("loss")[0] | {"capture": 0}
     raims_bounds.tighten([stream | {"capture": 0, "system": "raims"}], {"loss": [table]})
     assert (table["lost_lower"], table["lost_upper"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("number", "at", "anew"), [(7, 30.0, True), (300, 30.0, False), (7, 10.5, False)]
+)
+def test_a_source_that_numbers_anew_under_its_old_name_sends_no_copies(
+    number: int, at: float, anew: bool
+) -> None:
+    """Its SPM counts from lower on again, long behind another. One SPM that is late does not, nor
+    does a sender that goes on to count its SPMs."""
+    events = [packet("ODATA", sqn, sqn / 10) for sqn in range(100)]
+    events += [packet("SPM", 99, 10.0, conn_id=200), packet("SPM", 20, at, conn_id=number)]
+    events += [packet("ODATA", sqn, 31.0 + sqn / 10) for sqn in range(21, 30)]
+    rows = received(*events, raims=False)
+    found, (stream, *_) = only(rows, "PG004"), [r.detail for r in rows if r.kind == "STREAM"]
+    assert (found["certainty"], stream["lost"]) == (
+        ("cannot be told", None) if anew else ("proven", 0)
+    )
 
 
 def test_with_parity_packets_nothing_is_said_of_what_was_repaired() -> None:
