@@ -161,10 +161,8 @@ class PgmEngine:
                 self.ends.came(came, Mark(row[1], row[4]), last)
             self.arrivals += count
             self.bytes += size
-        elif word != "SPM" or self.ends is not None or not self.window.knows(seqno) or self._begins_anew(row[16], seqno, row[4]):
+        elif word != "SPM" or not self._goes_on(row[16], seqno, row[4]):
             return False
-        else:
-            self._spm = row[16] or 0, seqno, row[4]
         self.last = last
         self.packets[word] = self.packets.get(word, 0) + count
         mine = self.by_source.setdefault(row[9] or "", {})
@@ -213,6 +211,15 @@ class PgmEngine:
             self._request(event, mark)
         self._collect()
         self._measure(last.at_ns)
+
+    def _goes_on(self, number: int | None, lead: int, at_ns: int) -> bool:
+        """Does an SPM say nothing new? Then it is the last one; else nothing has happened."""
+        if self.ends is not None or not self.window.knows(lead):
+            return False
+        if self._begins_anew(number, lead, at_ns):
+            return False
+        self._spm = number or 0, lead, at_ns
+        return True
 
     def _begins_anew(self, number: int | None, lead: int, at_ns: int) -> bool:
         """Does an SPM count both SPMs and packets from lower on than one long before it?"""
