@@ -6,7 +6,7 @@ from typing import Any, Final
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.pgm.parameters import PARAMETERS as PGM_PARAMETERS
 from seqaudit.replay.raims.parameters import PARAMETERS
-from seqaudit.replay.raims.releases import OCTOBER_2023, WORDS
+from seqaudit.replay.raims.releases import AUGUST_2022, OCTOBER_2023, WORDS
 from seqaudit.replay.raims.rotation import (
     PUBLISHER_CODE,
     PUBLISHER_DOCUMENT,
@@ -21,6 +21,11 @@ from seqaudit.replay.raims.subscriber import SubscriptionWindow
 TICKS: Final = 250
 #: Bytes of IP, UDP and the largest PGM header around a TSDU (raims.md 2).
 PGM_OVERHEAD: Final = 72
+#: Bytes of a PGM packet in UDP less the headers of UDP and ODATA.
+LARGEST_TSDU: Final = 65_535 - 8 - 24
+#: Bytes of a message in front of its subject, and of a field with 8 bytes (raims.md 5).
+ENVELOPE_BYTES: Final = 48
+FIELD_BYTES: Final = 10
 #: Default sizes of the windows by the document (raims.md 9.3), and in its time (raims.md 14.1).
 DOCUMENT_BYTES: Final = 4 << 20
 
@@ -66,7 +71,12 @@ class Settings:
         return SubscriptionWindow(rotation, start_ns, document=self.document, release=self.release)
 
     def room(self, stream: RaimsStream) -> int:
-        """Messages of a stream in one PGM packet at most."""
-        size = max(stream.smallest or 54, 54)
-        mtu: int = self.pgm.value("mtu")
-        return max(1, (mtu - PGM_OVERHEAD) // size)
+        """Messages of a stream in one PGM packet at most (raims.md 5): each with its subject,
+        seqno and, from August 2022 on, time, and nothing else. Nobody says how large a TSDU is but
+        who states the mtu, so it is as large as UDP carries."""
+        size = ENVELOPE_BYTES + (len(stream.subject.encode()) + 1) // 2 * 2
+        size += FIELD_BYTES if self.release < AUGUST_2022 else 2 * FIELD_BYTES
+        tsdu: int = self.pgm.value("mtu") - PGM_OVERHEAD
+        if not self.pgm.is_given("mtu"):
+            tsdu = LARGEST_TSDU
+        return max(1, tsdu // size)

@@ -102,7 +102,6 @@ class RaimsStream:
         self.arrivals = 0
         self.copies = 0
         self.bytes = 0
-        self.smallest: int | None = None
         self.first: Mark | None = None
         self.last: Mark | None = None
         self.first_seqno: int | None = None
@@ -171,8 +170,6 @@ class RaimsStream:
         if self.glsno:
             came = self.came.setdefault(str(event.destination), RangeSet())
             came.add(key(seqno), key(seqno) + event.count)
-        size = event.size // max(event.count, 1)
-        self.smallest = size if self.smallest is None else min(self.smallest, size)
         if self.first is None:
             self.first, self.first_seqno = mark, seqno
         self.last = last
@@ -207,8 +204,6 @@ class RaimsStream:
         seqno, stop, chain = row[13], row[14], row[16]
         self.arrivals += count
         self.bytes += size
-        if self.smallest is None or size // count < self.smallest:
-            self.smallest = size // count
         self.last = Mark(row[3], row[5])
         self.seen.add(seqno, stop)
         if chain is not None:

@@ -161,7 +161,7 @@ def test_a_loss_of_unknown_size_that_a_daemon_tells_of_is_not_sized_by_a_step(
         report = audit([CaptureInput(str(path), at="10.77.0.2")], DIRECT)
         assert not [f for f in report["findings"] if f["rule"] == "RA001"]
         (loss,) = [f for f in report["findings"] if f["rule"] == "RA002"]
-        assert loss["text"] == "1 to 166 messages of A were lost; raims counts 1."
+        assert loss["text"] == "1 to 818 messages of A were lost; raims counts 1."
         assert loss["certainty"] == "proven"
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.raims.bounds import BY_OTHER, bounds_of, restated, settled, tighten
+from seqaudit.replay.raims.settings import Settings
+from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.truth import BY_BASE, BY_END, BY_NOTICE, BY_NUMBERS
 
 FRAME = 1 << 35  # a time frame; numbers count below it
@@ -126,6 +128,21 @@ def test_a_finding_has_the_bounds_of_its_own_start_of_the_daemon() -> None:
         facts = {"losses": [place], "bounds": 1}
         finding = cast(PlacedFinding, {"capture": 0, "stream": "P|A", "facts": facts})
         assert restated(finding, now)["facts"]["bounds"] == then
+
+
+@pytest.mark.parametrize(
+    ("given", "most"),
+    [
+        ({}, 818),  # 65,503 bytes in UDP, 80 a message: 48, the subject, its seqno and its time
+        ({"pgm.mtu": 1500}, 17),
+        ({"pgm.mtu": 1500, "raims.release": "before-2022-08-03"}, 20),  # without a time
+    ],
+)
+def test_a_packet_holds_no_more_messages_than_the_smallest_there_are(
+    given: dict[str, Any], most: int
+) -> None:
+    stated = {name: (value, "given") for name, value in given.items()}
+    assert Settings(stated).room(RaimsStream("P", "_7500.TICK.A", glsno=False)) == most
 
 
 def test_bounds_in_words_are_one_number_where_they_meet() -> None:
