@@ -18,7 +18,7 @@ from seqaudit.replay.pgm.window import Hole
 from seqaudit.replay.raims.links import Missing
 from seqaudit.replay.raims.reporting import SEEMED_SILENT, RaimsReporter
 from seqaudit.replay.raims.seqno import base_of, frame_of, seqno, shown
-from seqaudit.replay.raims.streams import NumberGap, RaimsStream
+from seqaudit.replay.raims.streams import ELSEWHERE, NumberGap, RaimsStream
 from seqaudit.replay.raims.truth import BY_CHAIN, BY_CHAIN_FRAME, BY_NUMBERS, Loss
 from seqaudit.replay.sequence.gaps import (
     MAX_ASKS,
@@ -44,7 +44,7 @@ def rows(report: RaimsReporter, stream: RaimsStream) -> Iterator[GapFigures]:
     if stream.glsno:
         for gap in stream.gaps:
             if gap.missing.count:  # else none was sent here
-                yield _of_numbers(report, gap)
+                yield _of_numbers(report, stream, gap)
         return
     if not report.known:
         return
@@ -108,13 +108,15 @@ def _of_loss(report: RaimsReporter, stream: RaimsStream, loss: Loss) -> GapFigur
     return row
 
 
-def _of_numbers(report: RaimsReporter, gap: NumberGap) -> GapFigures:
-    sure = gap.missing.certainty
+def _of_numbers(report: RaimsReporter, stream: RaimsStream, gap: NumberGap) -> GapFigures:
+    sure, why = gap.missing.certainty, gap.missing.reason
+    if stream.elsewhere:
+        sure, why = Certainty.UNDECIDABLE, ELSEWHERE
     row = _row(
         gap.missing, gap.last, gap.mark, "a higher number of its path", report.observer.bridge,
         [[gap.first, gap.stop - 1]], gap.stop - gap.first, sure,
     )  # fmt: skip
-    row["placed"] = _where(gap.missing, sure, gap.missing.reason, is_told=False)
+    row["placed"] = _where(gap.missing, sure, why, is_told=False)
     return row
 
 

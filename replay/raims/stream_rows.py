@@ -115,7 +115,7 @@ def bounds(stream: RaimsStream) -> tuple[int, int | None]:
     if not stream.glsno:
         return stream.truth.lower, stream.truth.upper
     lost = sum(gap.stop - gap.first for gap in stream.gaps if gap.missing.count)
-    return lost, lost
+    return 0 if stream.elsewhere else lost, lost
 
 
 def _lost_by_subject(stream: RaimsStream) -> dict[str, list[int]]:

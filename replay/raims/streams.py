@@ -18,6 +18,8 @@ from seqaudit.replay.sequence.ranges import RangeSet
 
 MAX_NOTES: Final = 200
 MAX_FRAMES: Final = 10_000
+#: Why a path's numbers that are missing need not be lost.
+ELSEWHERE: Final = "its numbers step where no packet is missing, so some were sent elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,11 @@ class RaimsStream:
     def subjects(self) -> Iterable[str]:
         """All of its messages: its own; of a path those that came."""
         return self.came if self.glsno else (self.subject,)
+
+    @property
+    def elsewhere(self) -> bool:
+        """Of a path's numbers: are some of messages that were never sent on this link?"""
+        return any(not gap.missing.count for gap in self.gaps)
 
     def skipped(self, message: MessageRun, missing: Missing, mark: Mark) -> None:
         """Numbers of a GLSNO stream are missing before a message."""

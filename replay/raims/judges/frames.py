@@ -1,10 +1,11 @@
 """What publishers number wrongly, and time frames that nothing explains (raims.md 7, 8)."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
-from seqaudit.replay.contract.worth import LIKELY, SHOWN
+from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
 from seqaudit.replay.raims.clocks import SKEW_NS
 from seqaudit.replay.raims.publisher import BeganBy
 from seqaudit.replay.raims.reporting import CLOCKS, SECOND_NS, About, RaimsReporter
@@ -17,6 +18,9 @@ from seqaudit.replay.raims.seqno import (
     start_of,
 )
 from seqaudit.replay.raims.streams import RaimsStream
+
+#: Parameters that say when a publisher forgets a subject.
+PUB_WINDOW: Final = ("pub_window_size", "pub_window_count", "pub_window_time_ms")
 
 
 def findings(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator[Finding]:
@@ -88,6 +92,11 @@ def _odd(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator[F
     given = report.parameters.is_given("pub_window_time_ms")
     publisher = report.engine.publishers.get(stream.publisher)
     learned = not given and publisher is not None and publisher.one_time_fits
+    unsaid = tuple(name for name in PUB_WINDOW if not report.parameters.is_given(name))
+    sized = Claim(
+        Certainty.LIKELY, defaults=unsaid,
+        why=f"raims.{unsaid[0]} is not given: judged by its default" if unsaid else "",
+    )  # fmt: skip
     for why, by_age, text in (
         (BeganBy.UNEXPLAINED, True, "{count:time frame} of {sender_member} followed on one that "
          "is younger than pub-window-time."),
@@ -99,9 +108,9 @@ def _odd(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator[F
         odd = [one for one in stream.odd if (one.why, one.by_age) == (why, by_age)]
         if odd and not (by_age and learned):
             yield report.make(
-                about, "RA020", SHOWN if by_age and given else LIKELY, text,
+                about, "RA020", SHOWN if by_age and given else LIKELY if by_age else sized, text,
                 mark=odd[0].mark,
                 evidence=[(one.mark, shown(one.seqno)) for one in odd[:MAX_EVIDENCE]],
                 facts={"count": stream.unexplained[why, by_age]},
-                default="pub_window_time_ms",
+                default="pub_window_time_ms" if by_age else None,
             )  # fmt: skip

@@ -12,7 +12,7 @@ from seqaudit.replay.raims.bounds import bounds_of
 from seqaudit.replay.raims.gaps import known_seqnos
 from seqaudit.replay.raims.reporting import SEEMED_SILENT, About, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
-from seqaudit.replay.raims.streams import RaimsStream, RepeatedMessage, ReportedVerdict
+from seqaudit.replay.raims.streams import ELSEWHERE, RaimsStream, RepeatedMessage, ReportedVerdict
 from seqaudit.replay.raims.truth import BY_NOTHING, BY_SQNS
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -238,9 +238,12 @@ def _glsno(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator
         gaps = [g for g in stream.gaps if g.missing.count and g.missing.certainty is sure]
         if not gaps:
             continue
+        elsewhere = sure is Certainty.PROVEN and stream.elsewhere
         told = sure is not Certainty.UNDECIDABLE
         yield report.make(
-            about, "RA004", Claim(sure, why="" if told else gaps[0].missing.reason),
+            about, "RA004",
+            Claim(Certainty.LIKELY, why=ELSEWHERE) if elsewhere else
+            Claim(sure, why="" if told else gaps[0].missing.reason),
             "{count:message} of {sender_member} {count|was|were} lost on the way here; raims "
             "counts none." if told else
             "{count:number} of {sender_member} {count|is|are} not in this capture; no packet "

@@ -308,6 +308,25 @@ def test_a_frame_that_nothing_explains_and_one_that_goes_on_too_long() -> None:
     assert "older than pub-window-time" in told["text"]
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({}, "raims.pub_window_size is not given"), ({"pub_window_size": 8 << 20}, "_count is not"),
+     (dict.fromkeys(("pub_window_size", "pub_window_count", "pub_window_time_ms"), 1 << 30), None)],
+)  # fmt: skip
+def test_a_frame_without_a_chain_that_nothing_explains_rests_on_the_whole_window(
+    given: dict[str, int], said: str | None
+) -> None:
+    """A publisher forgets a subject by size, count and time."""
+    world = World(**given)
+    world.notice("HELO", start=T0, stream=f"tcp:x|{PEER}|.HELO")
+    world.data(F0, stamp=T0)
+    world.data(F0 + FRAME, 9.0, stamp=T0 + 9 * SECOND)
+    found = only(world.rows(), "RA020")
+    assert found["certainty"] == "likely"
+    assert (said or "no reason that the window gives") in found["text"]
+    assert (said is None) == ("is not given" not in found["text"])
+
+
 def test_a_publishers_clock_that_is_off_does_not_make_its_messages_repeats() -> None:
     """A heartbeat tells how far, and before one its messages do."""
     slow = T0 - 300 * SECOND

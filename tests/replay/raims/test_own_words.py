@@ -353,6 +353,24 @@ def test_numbers_without_a_missing_packet_were_never_sent_here(
         assert found["severity"] == (None if sure == "proven" else "info")
 
 
+def test_where_numbers_are_sent_elsewhere_a_packet_given_up_need_not_hold_one() -> None:
+    """#2 was never sent here, so #4 may not have been either, though packet 3 was lost."""
+    world = World()
+    glsno(world, 1, 1, 0.0)
+    glsno(world, 3, 2, 0.1)
+    world.engine.feed(packet("SPM", 3, 0.2, stream=f"{LINK}|"))
+    for turn in range(10):
+        world.engine.feed(nak_on_link(3, 0.3 + turn / 2))
+    glsno(world, 5, 4, 60.0)
+    rows = world.rows()
+    found = only(rows, "RA004")
+    assert (found["seqnos"], found["certainty"]) == ([[4, 4]], "likely")
+    (stream,) = [r.detail for r in rows if r.kind == STREAM and r.system == "raims"]
+    assert (stream["lost"], stream["lost_upper"]) == (0, 1)
+    (gap,) = [r.detail for r in rows if r.kind == "GAP" and r.system == "raims"]
+    assert gap["outcome"] == "lost, or not captured"
+
+
 def told_by_inbox(world: World, numbers: dict[int, float]) -> None:
     """Point-to-point packets of the observer, each with a PING; and the first one that it sends to
     all."""
