@@ -1,8 +1,8 @@
 """The verdict: a report in one or two lines, which stay on the screen whatever is above them."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from seqaudit.cli.output.outcomes import SEVERITIES
 from seqaudit.cli.output.times import duration
@@ -17,13 +17,12 @@ def verdict(report: Report) -> list[str]:
     """One line that says how it went, and one that says what could not be told, if anything."""
     streams = [stream for stream in report["streams"] if stream.get("kind") != "line"]
     captures = plural(len(report["captures"]), "capture")
-    if not streams:
+    pairs = _pairs(report)
+    if not streams and not pairs:
         lost = "no stream is shown" if _streams(report) else "no numbered stream"
         return [f"{captures}: {lost}; {_findings(report)}."]
-    lines = [
-        f"{captures}, {plural(len(streams), 'stream')}: "
-        f"{'; '.join([*_losses(report, streams), _findings(report)])}."
-    ]
+    what = plural(len(streams), "stream") if streams else plural(len(pairs), "pair of lines")
+    lines = [f"{captures}, {what}: {'; '.join([*_losses(report, streams), _findings(report)])}."]
     untold = sum("lost" in (stream.get("unknown") or {}) for stream in streams)
     if untold:
         of_all = "" if len(streams) == 1 else f" of {len(streams):,}"
@@ -32,6 +31,12 @@ def verdict(report: Report) -> list[str]:
             f"{'stream' if len(streams) == 1 else 'streams'}; seqaudit show streams says why."
         )
     return lines
+
+
+def _pairs(report: Report) -> Sequence[Mapping[str, Any]]:
+    """Lines that carry the same, two by two."""
+    pairs: Sequence[Mapping[str, Any]] = report.get("tables", {}).get("feed", {}).get("lines", ())
+    return pairs
 
 
 def _streams(report: Report) -> int:
@@ -61,7 +66,7 @@ def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
         counts[1] += gone
         if times and times["max"] is not None:
             slowest[unit] = max(times["max"], slowest.get(unit, 0))
-    pairs = report.get("tables", {}).get("feed", {}).get("lines", ())
+    pairs = _pairs(report)
     for pair in pairs:
         counts = by_unit.setdefault(UNITS["feed"], [0, 0])
         counts[0] += pair["recovered"] + pair["lost_on_both"]
@@ -108,5 +113,6 @@ def _findings(report: Report) -> str:
 
 
 def plural(count: int, word: str) -> str:
-    """``1 stream``, ``2,000 streams``."""
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
+    """``1 stream``, ``2,000 streams``, ``2 pairs of lines``."""
+    noun, *of = word.split(" of ")
+    return " of ".join([f"{count:,} {noun}{'' if count == 1 else 's'}", *of])

@@ -8,6 +8,7 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet
 from seqaudit.replay.zenoh.query import Had, Query
 
 MAX_KEPT_HAD: Final = 10_000
+MAX_KEPT_BROUGHT: Final = 100_000
 #: A sample and a request that cross are no further apart: recorded with 32 ms.
 CROSSING_NS: Final = 100_000_000
 #: Bytes of one request may be damaged.
@@ -21,6 +22,8 @@ class Asking:
         listed: queries that may be its, of those that the report lists.
         since: job frame of its first request for what it misses; null: there is none.
         had: what its requests show that it had, and is not here.
+        by_one: samples that an answer to a query of one of several subscribers brought, and how
+            many of those of the others have not brought them yet; at the end, to some only.
         behind: it asked for what it seemed to have been handed long before.
     """
 
@@ -28,6 +31,7 @@ class Asking:
         self.listed: list[Query] = []
         self.since: int | None = None
         self.had: list[Had] = []
+        self.by_one: dict[int, tuple[int, frozenset[int]]] = {}
         self.behind = False
         self._before: Query | None = None
         self._brought = RangeSet()  # by answers before the last
@@ -62,6 +66,16 @@ class Asking:
             self._brought |= before.replied
         first = query.first
         self._again += first is not None and bool(self._brought.within(first, first + 1))
+
+    def brought(self, query: Query, sn: int, *, new: bool) -> None:
+        """A sample came by a query that may be another subscriber's, as several sent one each."""
+        if new and query.beside and len(self.by_one) < MAX_KEPT_BROUGHT:
+            self.by_one[sn] = query.beside, frozenset([query.number])
+        elif sn in self.by_one:
+            left, by = self.by_one.pop(sn)
+            left -= query.number not in by
+            if left:
+                self.by_one[sn] = left, by | {query.number}
 
     def ended(self, query: Query, mark: Mark) -> None:
         """A query of any kind ended, or its time was up."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from seqaudit.replay.contract.worth import BEGINNING
+from seqaudit.replay.contract.worth import BEGINNING, END
 from seqaudit.replay.sequence.gaps import Gap, Mark
 from seqaudit.replay.zenoh.causes import Why
 from seqaudit.replay.zenoh.declarations import Declarations
@@ -21,6 +21,7 @@ from seqaudit.replay.zenoh.reasons import (
     LEAVING,
     SEVERAL,
     SHARED,
+    UNNAMED,
     WAITED,
 )
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source, Sources, placed
@@ -119,6 +120,7 @@ class Audience:
         self._retention_ns = retention_ns
         self.document = document
         self.why = why
+        self._since: dict[tuple[str, str], int] = {}  # endpoint and key expression -> frame
         self._shown: dict[str, set[str]] = {}  # key expressions that only queries tell
         self._matched: dict[tuple[str, str, str, str | None], list[Subscriber]] = {}
 
@@ -209,6 +211,9 @@ class Audience:
             self._at.setdefault(identity[:2], {})[identity] = None
             if history is not None and history.shared:
                 found.untold = SEVERAL
+            _, until = self._lives.get((source.receiver, None, identity[2]), (0, BEGINNING))
+            if subject is not None and self._since.get((source.receiver, subject), END) < until:
+                found.untold = UNNAMED
             if identity in self._lives:
                 lives, found.since = self._lives[identity]
                 found.life = lives + 1
@@ -271,6 +276,8 @@ class Audience:
     def begins(self, endpoint: str, subject: str, mark: Mark) -> None:
         """A node declares a subscriber: samples that come to it for another may be for this one
         already when that is on its way."""
+        if len(self._since) < MAX_SOURCES:
+            self._since[endpoint, subject] = mark.frame
         if self._link.multicast:
             if self._link.listens_here(endpoint):
                 self._subscribes_now(endpoint, subject, mark)

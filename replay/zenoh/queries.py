@@ -111,6 +111,7 @@ class Queries:
                 and len(hear_heartbeats(self._audience.of(place))) > 1
             ),
         )  # fmt: skip
+        query.beside = len(subscribers) - 1
         if self._depth is not None and place is not None and asked.has_range:
             stop = 2**63 if query.last is None else query.last + 1
             query.evicted = evicted(place.live, self._depth, query.first or 0, stop)
@@ -225,7 +226,9 @@ class Queries:
             mine = subscriber.source == self._audience.machine(source)
             if mine and not subscriber.gone:
                 new = subscriber.last is None or sn > subscriber.last
-                if new and query.shared and query.sort not in FOR_MISSING:
+                if query.shared and query.sort in FOR_MISSING:
+                    subscriber.asking.brought(query, sn, new=new)
+                elif new and query.shared:
                     subscriber.untold = SHARED
                 subscriber.sample(sn, sn + 1, arrival, query)
                 self._audience.lanes_of(subscriber).sample(sn, sn + 1, arrival, query)

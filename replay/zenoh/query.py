@@ -47,6 +47,7 @@ class Query:
     stray: Mark | None = None  # the last Request of its node for what nothing here is known of
     preceded: bool = False  # no request is missing that may have been open when it was asked
     shared: bool = False  # nothing on the wire says whose of several subscribers it is
+    beside: int = 0  # others of these, each of whom may have sent one like it
     answered_by: Hop | None = None  # that of the ResponseFinal
     settled: Watch | None = None  # behind the ResponseFinal
     ended: Mark | None = None

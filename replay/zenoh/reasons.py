@@ -38,6 +38,14 @@ SHARED: Final = (
     "a reply to a query that several subscribers of this node may have sent, or that one sent when "
     "samples had come"
 )
+SHARED_OUT: Final = (
+    "samples came by the answer to one of several subscribers that asked in the same words, and "
+    "not to the others: nothing tells who was handed them"
+)
+UNNAMED: Final = (
+    "samples had come for its node before any subscriber was declared: nothing shows which of them "
+    "were for this one"
+)
 LAPSED: Final = (
     "samples came when an end had been silent for longer than its lease and no sign of the session "
     "followed: the other end drops it then, and hands nobody what comes"

@@ -6,7 +6,16 @@ from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
-from seqaudit.replay.zenoh.reasons import BEHIND, HAD, HOLE, LATE, OVERTAKEN, SEVERAL, UNASKED
+from seqaudit.replay.zenoh.reasons import (
+    BEHIND,
+    HAD,
+    HOLE,
+    LATE,
+    OVERTAKEN,
+    SEVERAL,
+    SHARED_OUT,
+    UNASKED,
+)
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
@@ -31,6 +40,8 @@ def why(one: Subscriber, lanes: Lanes, source: Source, link: Link, *, crossing: 
     overtaken = crossing and link.lacks(source.sender, source.receiver)
     if overtaken and one.asking.since is None:  # who asks waits for what comes late
         return OVERTAKEN
+    if one.asking.by_one:
+        return SHARED_OUT
     if one.asking.behind or one.asking.left:
         return BEHIND
     passed_over = one.recovery_shown() is None and one.at_once.count

@@ -139,6 +139,14 @@ def test_of_two_lines_that_carry_the_same_what_both_lost_counts() -> None:
     ]
 
 
+def test_a_capture_of_two_lines_alone_says_what_both_lost() -> None:
+    lines = [stream(7, 7, system="feed", kind="line"), stream(9, 9, system="feed", kind="line")]
+    pair = {"messages": 100, "recovered": 2, "lost_on_both": 1}
+    assert verdict(report(*lines) | {"tables": {"feed": {"lines": [pair]}}}) == [
+        "1 capture, 1 pair of lines: 3 numbers lost, 2 recovered, 1 not; no errors or warnings."
+    ]
+
+
 def test_what_was_open_when_the_capture_ended_is_not_called_lost() -> None:
     feeds = [
         stream(lost, lost, system="feed", kind="feed", capture=0, id=name, open_at_end=still)

@@ -8,7 +8,7 @@ from seqaudit.decoders.zenoh.messages import zid_text
 from seqaudit.replay.contract.results import FINDING, GAP, STREAM, Result
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.zenoh.hops import initial_sn
-from seqaudit.replay.zenoh.reasons import OVERTAKEN, UNASKED
+from seqaudit.replay.zenoh.reasons import OVERTAKEN, SHARED_OUT, UNASKED, UNNAMED
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import (
     SUBSCRIBER_ZID,
@@ -655,6 +655,39 @@ def test_a_heartbeat_s_query_that_two_may_have_sent_proves_nothing_of_either() -
     assert rows["demo/sensor"]["delivered"] == [[0, 0]]
     for rule in ("ZN001", "CP007", "ZN002"):
         assert "proven" not in [certainty for certainty, _ in said(found, rule)]
+
+
+@pytest.mark.parametrize("second", [(1, 2), (2,), ()])
+def test_two_that_ask_in_the_same_words_have_each_what_their_own_answer_brings(
+    second: tuple[int, ...],
+) -> None:
+    """Recorded: of the answer to one of them a frame was lost, and it missed two samples."""
+    session = WideSession()
+    session.subscriber(z.declare(2, 2, 0, "demo/*", own=False))
+    session.subscriber(z.declare(2, 3, 0, "demo/*/@adv/pub/**", own=False))
+    session.subscriber(z.declare(2, 4, 1, "/@adv/pub/**", own=False))
+    session.put(0).lose().lose().heartbeat(2)
+    session.ask(1, "_sn=1..2", TOKEN).ask(2, "_sn=1..2", TOKEN)
+    answered(session, 1, 1, 2)
+    found = answered(session, 2, *second).put(3).played()[1]
+    rows = [r.detail for r in found if r.kind == STREAM and r.detail.get("kind") == "samples"]
+    told = [[0, 3]] if second == (1, 2) else None
+    assert [(row["delivered"], row["lost"]) for row in rows] == [(told, told and 2)] * 2
+    assert all(told or row["unknown"]["lost"] == SHARED_OUT for row in rows)
+
+
+def test_who_was_there_when_samples_came_before_any_declaration_is_not_told() -> None:
+    """Recorded: three of them for one that was declared then, the others for a second one, too."""
+    session = WideSession()
+    del session.payloads[-1], session.back[-1], session.times[-1]  # its declaration
+    session.put(0, 1, 2).subscriber(z.declare(2, 1, 1, own=False))
+    session.subscriber(z.declare(2, 2, 0, "demo/*", own=False)).put(3, 4).wait(0.5)
+    session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1)).wait(0.1).put(5)
+    rows = {r.detail["subscriber"]: r.detail for r in session.played()[1]
+            if r.kind == STREAM and r.detail.get("kind") == "samples"}  # fmt: skip
+    assert rows[None]["delivered"] == [[0, 4]]
+    assert rows["demo/*"]["delivered"] is None
+    assert rows["demo/*"]["unknown"]["delivered"] == UNNAMED
 
 
 def test_beside_numbered_samples_of_its_key_one_without_a_number_may_be_damaged() -> None:
