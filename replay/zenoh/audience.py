@@ -232,6 +232,16 @@ class Audience:
         begin = gap.before.frame if gap.before else BEGINNING
         return self._link.missing_bytes(source.sender, source.receiver, begin, gap.revealed.frame)
 
+    def nobody(self, source: Source) -> bool:
+        """Whether nothing shows that anybody subscribes to a source at its receiver: nobody did
+        since the session began, or somebody was undeclared there, perhaps the only one."""
+        if self._link.multicast:
+            return False
+        if self._link.session_starts and source.key is not None:
+            told = (subject for end, subject in self._since if end == source.receiver)
+            return not any(matches(subject, source.key) for subject in told)
+        return self.declared.anybody_left(source.receiver)
+
     def undeclared(self, source: Source) -> bool:
         """What its key stands for was not declared since the session began: its receiver knows no
         more, or the declaration is missing in the capture only."""

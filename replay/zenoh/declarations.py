@@ -59,6 +59,7 @@ class Declarations:
         self._link = link
         self._queryables: dict[str, dict[Declared, str]] = {}
         self._tokens: dict[str, dict[Declared, str]] = {}  # sender -> id -> source
+        self._left: set[str] = set()  # endpoints of which a subscriber was undeclared
         self._unsubscribed: dict[tuple[str, str], Mark] = {}  # endpoint, key expression
         self._cached_at: dict[str, _Caches] = {}  # by sender
 
@@ -95,6 +96,8 @@ class Declarations:
         """U_SUBSCRIBER: its key expression, if it was the last of its node there."""
         name = self._declared(sender, receiver, detail)
         subject = self.subscriptions.get(sender, {}).pop(name, None)
+        if len(self._left) < MAX_SOURCES:
+            self._left.add(sender)
         if subject is None or subject in self.subscriptions.get(sender, {}).values():
             return None
         if len(self._unsubscribed) < MAX_SOURCES:
@@ -146,6 +149,10 @@ class Declarations:
     def ended(self, endpoint: str, subject: str) -> bool:
         """No subscriber of a node at a key expression is left; its periodic queries go on (9.4)."""
         return (endpoint, subject) in self._unsubscribed
+
+    def anybody_left(self, endpoint: str) -> bool:
+        """A subscriber of a node was undeclared, whoever it was."""
+        return endpoint in self._left
 
     def left(self, source: Source) -> bool:
         """Its subscriber was undeclared; samples may still be on their way to it."""

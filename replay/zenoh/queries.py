@@ -112,6 +112,8 @@ class Queries:
             ),
         )  # fmt: skip
         query.beside = len(subscribers) - 1
+        came = place is not None and bool(place.live or place.replied)
+        query.blind = not came and sort is not Sort.HEARTBEAT
         if self._depth is not None and place is not None and asked.has_range:
             stop = 2**63 if query.last is None else query.last + 1
             query.evicted = evicted(place.live, self._depth, query.first or 0, stop)

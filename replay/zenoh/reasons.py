@@ -42,6 +42,10 @@ SHARED_OUT: Final = (
     "samples came by the answer to one of several subscribers that asked in the same words, and "
     "not to the others: nothing tells who was handed them"
 )
+NOBODY: Final = (
+    "samples come for a node that declared no subscriber here: it has none, or one whose "
+    "declaration is not in this capture"
+)
 UNNAMED: Final = (
     "samples had come for its node before any subscriber was declared: nothing shows which of them "
     "were for this one"

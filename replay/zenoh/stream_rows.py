@@ -22,7 +22,7 @@ from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.query import Query
-from seqaudit.replay.zenoh.reasons import BLIND, FIGURES, RECOVERED
+from seqaudit.replay.zenoh.reasons import BLIND, FIGURES, NOBODY, RECOVERED
 from seqaudit.replay.zenoh.report_rows import (
     ControlRow,
     MissRow,
@@ -96,6 +96,8 @@ def summary(
         untold = why_untold(
             subscriber, lanes, source, engine.link, crossing=source.node in crossing
         )
+        if subscriber.subject is None and not mine and engine.audience.nobody(source):
+            untold = untold or NOBODY
         proven = sum(found.total() for found in report.proven(source, subscriber))
         row["lost_proven"] = proven if engine.world is None else None
         if engine.world is None and untold is not None:

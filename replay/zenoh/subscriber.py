@@ -212,7 +212,6 @@ class Subscriber:
             self.quiet_heartbeats -= 1  # at the publisher's end: it did tell something new
             self._beat = None
         query.quiet = query.sort is Sort.PERIODIC and self.calm
-        query.blind |= self.tracker is None and query.sort is not Sort.HEARTBEAT
         self.queries.append(query)
         self.queries_max = max(self.queries_max, len(self.queries))
         if query.sort not in FOR_MISSING:  # who waits for late publishers need not recover

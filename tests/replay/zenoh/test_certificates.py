@@ -8,7 +8,7 @@ from seqaudit.decoders.zenoh.messages import zid_text
 from seqaudit.replay.contract.results import FINDING, GAP, STREAM, Result
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.zenoh.hops import initial_sn
-from seqaudit.replay.zenoh.reasons import OVERTAKEN, SHARED_OUT, UNASKED, UNNAMED
+from seqaudit.replay.zenoh.reasons import NOBODY, OVERTAKEN, SHARED_OUT, UNASKED, UNNAMED
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import (
     SUBSCRIBER_ZID,
@@ -688,6 +688,29 @@ def test_who_was_there_when_samples_came_before_any_declaration_is_not_told() ->
     assert rows[None]["delivered"] == [[0, 4]]
     assert rows["demo/*"]["delivered"] is None
     assert rows["demo/*"]["unknown"]["delivered"] == UNNAMED
+
+
+@pytest.mark.parametrize("declared", ["demo/sensor", "demo/other", None])
+def test_what_comes_for_a_node_that_declares_no_subscriber_is_handed_to_nobody_that_is_known(
+    declared: str | None,
+) -> None:
+    """Recorded: a publisher that had not heard yet that there is none, as a frame was lost."""
+    session = WideSession()
+    del session.payloads[-1], session.back[-1], session.times[-1]  # its declaration
+    session.put(0, 1, 2)
+    if declared is not None:
+        session.subscriber(z.declare(2, 1, 0, declared, own=False))
+    row = stream(session.wait(0.5).put(3).played()[1])
+    told = declared == "demo/sensor"
+    assert row["delivered"] == ([[0, 3]] if told else None)
+    assert row["unknown"].get("delivered") == (None if told else NOBODY)
+
+
+def test_behind_an_undeclaration_in_mid_session_nobody_need_be_left() -> None:
+    session = WideSession()
+    del session.payloads[:], session.back[:], session.times[:]
+    session.put(0, 1).wait(0.5).subscriber(b"\x9e\x21\x08\x03" + z.zint(7)).wait(0.5)
+    assert stream(session.put(2, 3).played()[1])["unknown"]["delivered"] == NOBODY
 
 
 def test_beside_numbered_samples_of_its_key_one_without_a_number_may_be_damaged() -> None:
