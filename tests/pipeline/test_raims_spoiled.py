@@ -256,6 +256,64 @@ def test_the_text_of_a_loss_has_the_bounds_that_the_publishers_capture_gives() -
         assert finding["text"].startswith(f"{exact} messages of ")
 
 
+def beside(
+    tmp_path: Path, recording: str, **spoil: Callable[[Records], Records]
+) -> list[dict[str, Any]]:
+    """What streams lost at B, of which a spoiled capture is audited together with one at A."""
+    given: list[str] = []
+    for name in "AB":
+        capture = read(FIXTURES / recording / f"{name}.pcap")
+        path = tmp_path / f"{name}.pcap"
+        path.write_bytes(capture.of(spoil.get(name, list)(list(capture.records))).written())
+        given += ["--at", f"{name}.pcap=10.77.0.{'AB'.index(name) + 1}", str(path)]
+    report = auditing.command(given).report
+    at_b = [s for s in report["streams"] if s["system"] == "raims" and s["receiver_name"] == "B"]
+    return [stream for stream in at_b if stream["subject"].endswith("TICK.A")]
+
+
+def without_packets(*sqns: int) -> Callable[[Records], Records]:
+    """All copies of some packets of A left out."""
+    return lambda records: without(
+        *(x.place for x in pgm(records) if x.sort != NAK and x.sqn in sqns
+          and x.source == "10.77.0.1")
+    )(records)  # fmt: skip
+
+
+def test_what_the_daemon_may_have_had_is_not_lost_as_the_publishers_capture_has_it(
+    tmp_path: Path,
+) -> None:
+    """B tells that messages of unknown number are lost: one was. Its capture lacks the message
+    before as well, which B had."""
+    whole = beside(tmp_path, "frame-unknown-loss-1")
+    holed = beside(tmp_path, "frame-unknown-loss-1", B=without_packets(17))
+    bounds = [
+        [(stream["lost"], stream["lost_upper"]) for stream in some] for some in (whole, holed)
+    ]
+    assert bounds == [[(1, 1)], [(1, 2)]]
+
+
+def test_a_publishers_capture_with_a_hole_says_no_more_than_at_least(tmp_path: Path) -> None:
+    (whole,) = beside(tmp_path, "frame-silent-loss-1")
+    (holed,) = beside(tmp_path, "frame-silent-loss-1", A=without_packets(22, 24))
+    assert whole["lost"] == whole["lost_upper"] == holed["lost"] + 2
+    assert holed["lost_upper"] > whole["lost"]
+
+
+def test_a_publishers_capture_that_goes_on_says_nothing_of_what_was_sent_later(
+    tmp_path: Path,
+) -> None:
+    """B's capture ends while the packets that it gave up are the last it knows of."""
+
+    def early(records: Records) -> Records:
+        return records[: next(x.place for x in pgm(records) if x.sqn == 32 and x.sort == ODATA
+                              and x.source == "10.77.0.1")]  # fmt: skip
+
+    (whole,) = beside(tmp_path, "frame-silent-loss-1")
+    (ended,) = beside(tmp_path, "frame-silent-loss-1", B=early)
+    assert ended["lost"] <= whole["lost"] and ended["lost_upper"] >= whole["lost"]
+    assert ended["losses"][-1]["before"] is None
+
+
 @pytest.mark.parametrize("recording", ["frame-chain-loss-1", "rv-dataloss-1"])
 @pytest.mark.parametrize("seconds", [-3600, -40, 40, 3600])
 def test_a_clock_that_is_off_from_beginning_to_end_changes_no_loss(
