@@ -3,7 +3,7 @@
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
@@ -23,19 +23,28 @@ from seqaudit.pipeline.report.vantage import (
     checked_vantage,
     given_vantage,
     inferred_vantage,
+    ip_of_endpoint,
     is_nobody,
+    of_one_member,
     who_is_there,
 )
 from seqaudit.pipeline.shared.events_file import Files
 from seqaudit.pipeline.shared.plan import CaptureInput, File
 from seqaudit.replay.captures.doubts import is_twice
-from seqaudit.replay.contract.settings import UNKNOWN, Vantage
+from seqaudit.replay.contract.settings import MEMBER, UNKNOWN, Vantage
+from seqaudit.replay.stages.systems import SYSTEMS
 
 Inputs = Sequence[CaptureInput]
 
 #: What is read of accounts to infer vantages, and to hold given ones against the capture.
 _OF_VANTAGES: Final = ("ends", "twice")
 _OF_GIVEN_VANTAGES: Final = (*_OF_VANTAGES, "endpoints", "endpoints_more")
+
+
+class HeardMember(SeenMember):
+    """What was seen of a member of a system."""
+
+    system: str | None
 
 
 class NobodyError(SeqauditError):
@@ -65,7 +74,7 @@ class Vantages:
         self,
         files: Files,
         accounts: Iterable[PlacedAccount],
-        members: Iterable[SeenMember],
+        members: Iterable[HeardMember],
         inputs: Inputs,
     ) -> list[Vantage]:
         """Where captures were taken.
@@ -78,7 +87,8 @@ class Vantages:
         both: list[Sequence[str]] = []
         self._nobody = {}
         twice: list[bool] = []
-        seen: dict[int, list[SeenMember]] = {}
+        alone: list[bool] = []  # whether all unicasts are of a loopback interface
+        seen: dict[int, list[HeardMember]] = {}
         for member in members:
             seen.setdefault(member["capture"], []).append(member)
         for number, own in enumerate(by_capture(accounts, len(files))):
@@ -94,6 +104,7 @@ class Vantages:
             else:
                 found.append(inferred_vantage(ends))
             both.append(ends["both"])
+            alone.append(bool(ends["within"]) and not ends["frames"])
         for chosen in {own[0].chosen for own in files}:
             ends_there = [
                 ends if own[0].chosen == chosen else ()
@@ -104,7 +115,10 @@ class Vantages:
                 for number, vantage in told.items():
                     if found[number].kind == UNKNOWN:
                         found[number] = vantage
-        return [replace(v, twice=again) for v, again in zip(found, twice, strict=True)]
+        return [
+            replace(of_one_member(v, _observers(seen.get(number, ()), v, lo)), twice=again)
+            for number, (v, again, lo) in enumerate(zip(found, twice, alone, strict=True))
+        ]
 
     def _prints(self, files: Sequence[File], ends: tuple[str, str]) -> list[Seen]:
         """The first packets between two hosts in a capture, each of which tells itself."""
@@ -142,6 +156,20 @@ class Vantages:
         return _given(number, inputs).at or self._at
 
 
+def _observers(
+    members: Iterable[HeardMember], vantage: Vantage, loopback: bool
+) -> Iterator[str | None]:
+    """Names of those at a vantage whose system judges what one member got: at a loopback interface
+    all are, whatever address they tell."""
+    if vantage.kind != MEMBER:
+        return
+    for member in members:
+        system = SYSTEMS.get(member["system"] or "")
+        here = loopback or ip_of_endpoint(member.get("address") or "") == vantage.address
+        if here and system is not None and system.one_observer:
+            yield member.get("name")
+
+
 def _addresses(accounts: Sequence[PlacedAccount]) -> set[str] | None:
     """Endpoints in a capture; null: there are more than anybody counted."""
     if any(account.get("endpoints_more") for account in accounts):
@@ -153,16 +181,16 @@ def _given(number: int, inputs: Inputs) -> CaptureInput:
     return inputs[number] if number < len(inputs) else inputs[0]
 
 
-def members_of(rows: pa.Table) -> list[SeenMember]:
+def members_of(rows: pa.Table) -> list[HeardMember]:
     """Who was seen, of events."""
     picked = filtered(rows, equal(rows["kind"], Kind.MEMBER)).select(
-        ["capture", "source", "detail"]
+        ["capture", "system", "source", "detail"]
     )
     return [
         cast(
-            SeenMember,
+            HeardMember,
             json.loads(row["detail"] or "{}")
-            | {"capture": row["capture"], "member": row["source"]},
+            | {"capture": row["capture"], "system": row["system"], "member": row["source"]},
         )
         for row in picked.to_pylist()
     ]

@@ -126,6 +126,7 @@ class Account:
         self._endpoints_more = 0
         self._both: set[str] | None = None
         self._unicasts = 0
+        self._within: dict[str, int] = {}
         self._outgoing: set[str] = set()
         self._ttl: dict[str, list[int]] = {}
         self._tunnelled = TunnelsSeen()
@@ -225,11 +226,14 @@ class Account:
     def add_unicast(
         self, source: str, destination: str, low_ttl: int, high_ttl: int, frames: int
     ) -> None:
-        """Claimed frames from one address to one other."""
+        """Claimed frames from one address to one other, or to itself."""
+        self._note_ttl(source, low_ttl, high_ttl)
+        if source == destination:
+            self._note_within(source, frames)
+            return
         self._unicasts += frames
         ends = {source, destination}
         self._both = ends if self._both is None else self._both & ends
-        self._note_ttl(source, low_ttl, high_ttl)
 
     def add_sender(self, sender: Sender, counted: ChecksumCounts) -> None:
         """Packets of a sender, by what their checksums are."""
@@ -280,6 +284,7 @@ class Account:
             "ends": {
                 "both": sorted(self._both or ()),
                 "frames": self._unicasts,
+                "within": dict(sorted(self._within.items())),
                 "outgoing": sorted(self._outgoing),
                 "ttl": {address: self._ttl[address] for address in sorted(self._ttl)},
             },
@@ -377,9 +382,11 @@ class Account:
             self._unicasts += number
             ends = {hosts[host - 1] for host in both if host}
             self._both = ends if self._both is None else self._both & ends
-        ttls = self._counts[k.TTLS : k.TTLS + 2 * len(hosts)].reshape(-1, 2)
-        for host in np.flatnonzero(ttls[:, 0]).tolist():
-            self._note_ttl(hosts[host], int(ttls[host, 0]) - 1, int(ttls[host, 1]) - 1)
+        sent = self._counts[k.TTLS : k.TTLS + 3 * len(hosts)].reshape(-1, 3)
+        for host in np.flatnonzero(sent[:, 0]).tolist():
+            low, high, within = sent[host].tolist()
+            self._note_ttl(hosts[host], low - 1, high - 1)
+            self._note_within(hosts[host], within)
         table = self._flows.table()  # a few of the many that there is room for
         keys, left, left_sizes = table[:, 0], table[:, 1].copy(), table[:, 2].copy()
         claims = self._counts[k.CLAIMS :].reshape(len(self._systems), k.HOSTS, 2)[:, : len(keys)]
@@ -430,6 +437,10 @@ class Account:
         self._endpoints_more += int(np.count_nonzero(~kept))
         listed: Int64s = rows[kept]
         return listed
+
+    def _note_within(self, source: str, frames: int) -> None:
+        if frames and (source in self._within or len(self._within) < TTL_ADDRESSES):
+            self._within[source] = self._within.get(source, 0) + frames
 
     def _note_ttl(self, source: str, low: int, high: int) -> None:
         known = self._ttl.get(source)

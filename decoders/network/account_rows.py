@@ -23,7 +23,8 @@ class PieceEnds(TypedDict):
     """Whose unicasts of known systems a piece holds."""
 
     both: list[str]  # addresses that are an end of every one
-    frames: int
+    frames: int  # those that an address sent to itself aside: they show at any of its interfaces
+    within: dict[str, int]  # frames that an address sent to itself
     outgoing: list[str]  # sources that the link layer says are this machine
     ttl: dict[str, list[int]]  # lowest and highest by source
 

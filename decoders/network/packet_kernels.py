@@ -539,15 +539,18 @@ def tally(count, rows, outcomes, barriers, claimant, claimed, original, out, roo
             if out[FLAGS * room + row] & FLAG_MULTICAST == 0:
                 source = out[SOURCE * room + row] + 1
                 destination = out[DESTINATION * room + row] + 1
-                if counts[UNICASTS] == 0:
-                    counts[BOTH] = source
-                    counts[BOTH + 1] = destination
-                for place in range(BOTH, BOTH + 2):
-                    if counts[place] != source and counts[place] != destination:
-                        counts[place] = 0
-                counts[UNICASTS] += 1
                 ttl = out[TTL * room + row] + 1
-                place = TTLS + (source - 1) * 2
+                place = TTLS + (source - 1) * 3
+                if source == destination:
+                    counts[place + 2] += 1
+                else:
+                    if counts[UNICASTS] == 0:
+                        counts[BOTH] = source
+                        counts[BOTH + 1] = destination
+                    for end in range(BOTH, BOTH + 2):
+                        if counts[end] != source and counts[end] != destination:
+                            counts[end] = 0
+                    counts[UNICASTS] += 1
                 if counts[place] == 0 or ttl < counts[place]:
                     counts[place] = ttl
                 if ttl > counts[place + 1]:

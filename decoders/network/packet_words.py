@@ -193,8 +193,8 @@ NOTHING = -2  # not looked at to its end
 
 # ``counts`` of ``tally``, all 0 at first.
 OUTCOMES = 0  # datagrams by outcome
-UNICASTS = 8  # how many were claimed and went to one host
+UNICASTS = 8  # how many were claimed and went from one host to another
 BOTH = 9  # two words: address + 1 that is an end of each of these; 0: none
-TTLS = 16  # per address, of those that it has sent: lowest and highest TTL + 1
-CLAIMS = TTLS + HOSTS * 2  # per system and flow: frames and bytes
+TTLS = 16  # per address, of those that it has sent: lowest and highest TTL + 1, how many to itself
+CLAIMS = TTLS + HOSTS * 3  # per system and flow: frames and bytes
 EACH = -2  # of ``claimant``: see ``claimed``

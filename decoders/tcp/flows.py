@@ -191,13 +191,12 @@ class Tracked:
                 continue
             source, (address, port) = ends[direction][0], ends[1 - direction]
             account.add_endpoint(TCP, address, port, system, frames, self.wire_bytes[direction])
-            if system and source != address:  # a loopback says nothing of whose interface it is
+            if system:
                 account.add_unicast(
                     source, address, self.low_ttl[direction], self.high_ttl[direction], frames
                 )
                 if self.outgoing[direction]:
                     account.add_outgoing(source)
-            if system:
                 bare, right, wrong = self.marks[direction][BARE:]
                 account.add_sender((source, TCP), ChecksumCounts(bare, right, wrong, speaks=True))
         if not system:

@@ -511,10 +511,13 @@ def merge_ends(parts: Iterable[PieceEnds | None]) -> PieceEnds:
     both: set[str] | None = None
     outgoing: set[str] = set()
     ttl: dict[str, list[int]] = {}
+    within: dict[str, int] = {}
     for part in parts:
         if part is None:
             continue
         outgoing.update(part["outgoing"])
+        for address, count in part.get("within", {}).items():
+            within[address] = within.get(address, 0) + count
         for address, (low, high) in part["ttl"].items():
             known = ttl.setdefault(address, [low, high])
             known[0], known[1] = min(known[0], low), max(known[1], high)
@@ -526,6 +529,7 @@ def merge_ends(parts: Iterable[PieceEnds | None]) -> PieceEnds:
         "both": sorted(both or ()),
         "outgoing": sorted(outgoing),
         "ttl": {address: ttl[address] for address in sorted(ttl)},
+        "within": {address: within[address] for address in sorted(within)},
     }
 
 

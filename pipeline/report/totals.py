@@ -85,7 +85,7 @@ class Losses:
                     "this is one"
                 )
             else:
-                advice = "give --at NAME or --at IP, or the capture of the other end as well"
+                advice = vantage.advice
             why = vantage.why or "captured between members"
             path = capture["path"]
             yield {

@@ -3,7 +3,8 @@
 A capture at a member's own interface holds, of all unicasts, only those from it and to it; so one
 address is an end of every one. Only two members talking leaves two such addresses: then link-layer
 direction (SLL), then TTL decides, since a member's own packets still have their initial TTL while
-those of others may have lost some on the way.
+those of others may have lost some on the way. What an address sends to itself goes over a loopback
+interface, which only its own host sees, beside whatever else that host sees.
 
 Whose unicasts and which TTLs are no proof: a mirror port on the host's switch that is set to this
 host shows the same. What is true only at the interface itself is likely at most by them.
@@ -58,9 +59,14 @@ def checked_vantage(given: Vantage, ends: PieceEnds) -> Vantage:
     between others.
     """
     frames, senders = ends["frames"], ends["ttl"]
-    if given.kind != MEMBER or not frames or given.address in ends["outgoing"]:
+    if given.kind != MEMBER or given.address in ends["outgoing"]:
         return given
     seen = inferred_vantage(ends)
+    if not frames:
+        if seen.kind != MEMBER or seen.address == given.address:
+            return given
+        why = f"{given.why}: a loopback interface, where its host is {seen.address}"
+        return Vantage("member", seen.address, "given", why)
     if given.address in ends["both"]:
         if seen.kind != MEMBER or seen.address == given.address:
             return given
@@ -74,6 +80,22 @@ def checked_vantage(given: Vantage, ends: PieceEnds) -> Vantage:
     else:
         why = f"of {frames} unicasts some are neither from {given.address} nor to it"
     return Vantage("unknown", None, "given", f"{given.why}: {why}")
+
+
+def of_one_member(vantage: Vantage, names: Iterable[str | None]) -> Vantage:
+    """A vantage, unless several members are at its address that do not share what they get.
+
+    Args:
+        names: of those that are.
+    """
+    several = sorted({name for name in names if name})
+    if vantage.kind != MEMBER or len(several) < 2:
+        return vantage
+    listed = ", ".join(several[:NAMED])
+    more = f" and {len(several) - NAMED} more" if len(several) > NAMED else ""
+    why = f"{listed}{more} are all at {vantage.address}, and each has losses of its own"
+    advice = "nothing tells them apart here: let each have an address of its own"
+    return Vantage("unknown", None, "default", why, advice=advice)
 
 
 def is_nobody(
@@ -112,7 +134,15 @@ def who_is_there(members: Iterable[MemberDetail], ends: PieceEnds) -> str:
 
 def inferred_vantage(ends: PieceEnds) -> Vantage:
     """The vantage that a capture's unicasts show."""
-    frames, both, ttl = ends["frames"], ends["both"], ends["ttl"]
+    frames, both, ttl, within = ends["frames"], ends["both"], ends["ttl"], ends["within"]
+    if not frames and within:
+        count = sum(within.values())
+        if len(within) > 1:
+            why = f"{len(within)} addresses sent all {count} unicasts to themselves"
+            return Vantage("unknown", None, "default", why)
+        (address,) = within
+        why = f"{address} sent all {count} unicasts to itself: this is a loopback interface"
+        return Vantage("member", address, "inferred", why)
     if not frames:
         return Vantage("unknown", None, "default", "no unicast of a decoded system was captured")
     if not both:

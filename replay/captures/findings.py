@@ -49,10 +49,10 @@ def judge_vantage(capture: int, vantage: Vantage, hidden: int) -> Iterator[Place
         unknown = _finding(
             "CP010",
             "It is not known at whose interface this was captured ({why}): what was delivered and "
-            "lost of {count:stream} cannot be told. Give --at NAME or --at IP, or the capture of "
-            "the other end as well.",
+            "lost of {count:stream} cannot be told. {advice}.",
             Certainty.UNDECIDABLE,
             why=vantage.why,
+            advice=vantage.advice[:1].upper() + vantage.advice[1:],
             count=hidden,
         )
         yield unknown.seen_at(capture)

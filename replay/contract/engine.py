@@ -311,6 +311,8 @@ class System:
         pairs: its table that counts what a receiver of both gets of two streams of kind "line"
             that carry the same.
         config: key of a parameter file to what reads what stands below it; takes the file's name.
+        one_observer: its engine judges what one member got at the place of the capture: of several
+            at one address, each of which has losses of its own, nobody can tell.
     """
 
     name: str
@@ -328,6 +330,7 @@ class System:
     tables: Mapping[str, type] = field(default_factory=dict)
     from_one: frozenset[str] = frozenset()
     endless: frozenset[str] = frozenset()
+    one_observer: bool = False
     pairs: str | None = None
     config: Mapping[str, Callable[[Mapping[object, object], str], dict[str, Value]]] = field(
         default_factory=dict

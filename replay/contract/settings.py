@@ -30,6 +30,7 @@ class Vantage:
         twice: most datagrams stand in the capture twice; those that came again are left out.
         sure: nothing but a capture at this interface looks like this one. False where it rests on
             whose unicasts are in it: a mirror port that is set to one host shows the same.
+        advice: what to try where it is not known.
     """
 
     kind: Literal["member", "between", "unknown"] = "unknown"
@@ -38,6 +39,7 @@ class Vantage:
     why: str = ""
     twice: bool = False
     sure: bool = True
+    advice: str = "give --at NAME or --at IP, or the capture of the other end as well"
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,5 +46,6 @@ RAIMS: Final = System(
     comparison=RaimsComparison,
     streams={NAME: [RaimsStreamRow]},
     tables=TABLES,
+    one_observer=True,
     config={"parameters": from_raims_config},
 )

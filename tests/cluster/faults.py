@@ -26,7 +26,8 @@ EXECUTOR: Final = "CoarseGrainedExecutorBackend"
 def faults(b: Bench) -> str:
     """worker, executor, Python, driver and disk lost, a file changed, at random moments"""
     name = b.folder("many")
-    direct = b.command("audit", "--engine", "direct", "--format", "json", name)
+    here = "audit", "--engine", "direct", "--format", "json", name
+    direct = b.command(*here)
     whole = b.command(*b.words(name))
     assert whole.out == direct.out, whole.err
     chance = random.Random(b.seed)
@@ -35,17 +36,22 @@ def faults(b: Bench) -> str:
         later = chance.uniform(0.2, 0.9) * whole.seconds
         with ExitStack() as stack:
             done = strike(b, stack, name, later)
-            path = f"{name}/{b.captures // 2:05}.pcap" if what.startswith("a file") else None
-        row = f"{what} after {later:.0f} s: {outcome(done, direct, path)}"
+            path, now = None, direct
+            if what.startswith("a file"):
+                path, now = f"{name}/{b.captures // 2:05}.pcap", b.command(*here)
+        row = f"{what} after {later:.0f} s: {outcome(done, direct, now, path)}"
         print(row, file=sys.stderr)
         told.append(row)
     return "; ".join(told)
 
 
-def outcome(done: Result, direct: Result, changed: str | None) -> str:
-    """The same report, one line, or a report that says which file changed."""
+def outcome(done: Result, direct: Result, now: Result, changed: str | None) -> str:
+    """The same report, that of the files as they are now, one line, or a report that says which
+    file changed."""
     if (done.code, done.out) == (direct.code, direct.out):
         return "the same report"
+    if (done.code, done.out) == (now.code, now.out):
+        return "the report of what the file is now"
     if not done.out:
         return done.line
     assert changed is not None, done.err

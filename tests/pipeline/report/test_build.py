@@ -143,11 +143,14 @@ def test_accounts_of_pieces_add_up() -> None:
 def test_of_unicasts_of_pieces_an_address_that_is_an_end_of_all_is_one_of_all_together() -> None:
     assert merge_ends(
         [
-            {"frames": 2, "both": ["a", "b"], "outgoing": ["a"], "ttl": {"a": [63, 64]}},
-            {"frames": 1, "both": ["b", "c"], "outgoing": [], "ttl": {"a": [64, 65]}},
-            {"frames": 0, "both": [], "outgoing": [], "ttl": {}},
+            {"frames": 2, "both": ["a", "b"], "outgoing": ["a"], "ttl": {"a": [63, 64]},
+             "within": {"a": 3}},
+            {"frames": 1, "both": ["b", "c"], "outgoing": [], "ttl": {"a": [64, 65]},
+             "within": {"a": 1, "b": 2}},
+            {"frames": 0, "both": [], "outgoing": [], "ttl": {}, "within": {}},
         ]
-    ) == {"frames": 3, "both": ["b"], "outgoing": ["a"], "ttl": {"a": [63, 65]}}
+    ) == {"frames": 3, "both": ["b"], "outgoing": ["a"], "ttl": {"a": [63, 65]},
+          "within": {"a": 4, "b": 2}}  # fmt: skip
 
 
 def test_clusters_of_pieces_are_listed_by_what_was_heard_of_them_in_all() -> None:

@@ -11,6 +11,7 @@ from seqaudit.pipeline.report.vantage import (
     inferred_vantage,
     ip_of,
     ip_of_endpoint,
+    of_one_member,
 )
 from seqaudit.replay.contract.results import MemberDetail
 from seqaudit.replay.contract.settings import Vantage
@@ -19,7 +20,7 @@ A, B, C = "10.80.0.1", "10.80.0.2", "10.80.0.3"
 
 
 def ends(both: list[str], **more: Any) -> Any:
-    return {"frames": 9, "both": both, "outgoing": [], "ttl": {}} | more
+    return {"frames": 9, "both": both, "outgoing": [], "ttl": {}, "within": {}} | more
 
 
 def place(vantage: Vantage) -> tuple[str, str | None, str]:
@@ -137,6 +138,31 @@ def test_a_place_is_contradicted_by_unicasts_that_its_interface_cannot_have(
     found = checked_vantage(given_vantage(A, {}, []), ends([], ttl=ttl) | evidence)
     assert (found.kind, found.origin) == ("unknown", "given")
     assert found.why.startswith(f"--at {A}: ")
+
+
+def test_what_one_address_sends_to_itself_is_captured_at_its_loopback_interface() -> None:
+    lo = ends([], frames=0, within={A: 7}, ttl={A: [64, 64]})
+    found = inferred_vantage(lo)
+    assert (*place(found), found.sure) == ("member", A, "inferred", True)
+    for at in (A, B):  # another address of the same host, for all that is captured
+        assert place(checked_vantage(given_vantage(at, {}, []), lo)) == ("member", A, "given")
+    several = lo | {"within": {A: 7, B: 2}}
+    assert place(inferred_vantage(several)) == ("unknown", None, "default")
+    assert checked_vantage(given_vantage(A, {}, []), several).kind == "member"
+
+
+def test_beside_other_unicasts_those_of_a_loopback_say_nothing() -> None:
+    assert place(inferred_vantage(ends([B], within={"127.0.0.1": 7}))) == ("member", B, "inferred")
+    assert place(inferred_vantage(ends([], within={A: 7}))) == ("between", None, "inferred")
+
+
+def test_of_several_at_one_address_with_losses_of_their_own_nobody_is_the_observer() -> None:
+    here = Vantage("member", A, "given", f"--at {A}")
+    assert of_one_member(here, ["X", None, "X"]) == here  # one that began anew
+    found = of_one_member(here, ["X", "Y"])
+    assert (found.kind, found.address) == ("unknown", None)
+    assert found.why == f"X, Y are all at {A}, and each has losses of its own"
+    assert "address of its own" in found.advice
 
 
 @pytest.mark.parametrize("evidence", [{"both": [A]}, {"both": [A, B]}, {"outgoing": [A]}])
