@@ -107,7 +107,8 @@ class PgmEngine:
         self.copies = NotedSqns()
         self.network_duplicates = 0  # the same datagram, captured again
         self.oversized = NotedSqns()
-        self.refused = NotedSqns()  # of those, the receiver asked for one that had come
+        self.refused = NotedSqns()  # of those, the receiver asked again behind their repair
+        self._repaired_ns: dict[int, int] = {}  # of those, when a repair came last
         self.asked = RangeSet()
         self.confirmed = NotedSqns()
         self.unanswered = NotedSqns()  # confirmed, and asked for again long after
@@ -287,6 +288,9 @@ class PgmEngine:
         if event.seqno is not None and event.size + IP_UDP_BYTES > self.mtu:
             sqn = self.window.unwrap(event.seqno)
             self.oversized.add(sqn, sqn + 1, mark)
+            known = sqn in self._repaired_ns or len(self._repaired_ns) < MAX_ASKED
+            if event.kind is Kind.RETRANSMISSION and known:
+                self._repaired_ns[sqn] = event.at_ns
 
     def _request(self, event: Event, mark: Mark) -> None:
         sqns = [self.window.unwrap(a) for a, _ in event.ranges()]
@@ -309,8 +313,10 @@ class PgmEngine:
                 asker.naks[sqn] += event.count
             if event.at_ns - self._confirmed_ns.get(sqn, event.at_ns) >= ANSWERED_NS:
                 self.unanswered.add(sqn, sqn + 1, mark)
-            if self.receiving and own and sqn in self.oversized.ranges:
-                self.refused.add(sqn, sqn + 1, mark)
+            if self.receiving and own and sqn in self._repaired_ns:
+                since_ns = event.at_ns - self._repaired_ns[sqn]
+                if since_ns > self.window.settings.back_off_ns:  # no NAK was under way so long
+                    self.refused.add(sqn, sqn + 1, mark)
         if not self.receiving or own:
             self.window.asked(sqns, mark, None if self.receiving else event.source)
 

@@ -14,6 +14,7 @@ from seqaudit.replay.contract.worth import (
     LIKELY,
     PLACED_HERE,
     SHOWN,
+    TIMED,
     UNDECIDABLE,
     Claim,
     absence,
@@ -275,8 +276,8 @@ class _PgmFindings(Reporter[_PgmSubject]):
         engine = self.engine
         if not engine.oversized.count or engine.mtu < LEAST_MTU:
             return
-        shown = engine.refused.count and engine.repaired
-        claim = SHOWN if shown else LIKELY
+        shown = engine.refused.count
+        claim = TIMED if shown else LIKELY
         yield self._noted(
             "PG006", engine.refused if shown else engine.oversized, claim,
             "{count:packet} of {sender_member} {count|is|are} larger than pgm.mtu: no receiver "

@@ -53,7 +53,8 @@ PGM: Final[tuple[Rule, ...]] = (
         "PG006", "packet-not-receivable",
         "A PGM packet is larger than receivers take: they truncate it, its checksum fails, and "
         "every repair is as large.",
-        "UDP datagram and IP header are longer than pgm.mtu.",
+        "UDP datagram and IP header are longer than pgm.mtu. Proven where a receiver goes on to "
+        "ask behind the packet's repair.",
         "Raise mtu on all daemons, or lower the size of messages.",
         "raims.md 2"),
     info(

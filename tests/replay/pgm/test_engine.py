@@ -164,6 +164,10 @@ def test_a_receiver_that_asks_for_what_came_cannot_take_it() -> None:
         packet("ODATA", 1, **big), nak(1, 0.1), packet("RDATA", 1, 0.2, **big), nak(1, 0.8)
     )
     assert sureness_of(rows)["PG006"] == ["proven"]
+    crossing = received(
+        packet("ODATA", 1, **big), nak(1, 0.1), packet("RDATA", 1, 0.2, **big), nak(1, 0.21)
+    )  # fmt: skip
+    assert sureness_of(crossing)["PG006"] == ["likely"]
     large = packet("LARGE", 1, count=0, **big)  # dropped as too large, or for want of room
     unanswered = received(packet("ODATA", 1, **big), large, nak(1, 0.1), nak(1, 0.8))
     assert sureness_of(unanswered) == {"PG006": ["likely"]}
