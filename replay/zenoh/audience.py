@@ -7,6 +7,7 @@ from typing import Final
 
 from seqaudit.replay.contract.worth import BEGINNING, END
 from seqaudit.replay.sequence.gaps import Gap, Mark
+from seqaudit.replay.zenoh.asking import CROSSING_NS
 from seqaudit.replay.zenoh.causes import Why
 from seqaudit.replay.zenoh.declarations import Declarations
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
@@ -401,14 +402,21 @@ class Audience:
             and (source.source == name or self.document)
         ]
 
-    def _asks_on(self, source: Source, mine: list[Subscriber], first: int | None) -> bool:
+    def _asks_on(
+        self, source: Source, mine: list[Subscriber], first: int | None, at_ns: int
+    ) -> bool:
         """Whether a query is of a subscriber that was undeclared: all its later ones begin where it
         was, or below that where samples were on their way to it (9.4). One that lives asks for what
-        follows the first that it had."""
+        follows the first that it had. So is, or of another one at its key expression, which a node
+        declares once, a query of one that knows nothing of what these have had for long."""
         left = self._left.get((source.receiver, self.machine(source)))
         if first is None:  # of one that knows nothing of the source, and waits for no history
             new = [one for one in mine if one.last is None and not one.history]
-            return source.receiver in self._left_at and not new
+            begun = [one.first_at for one in mine if one.first_at and not one.history]
+            known = 0 < len(begun) == len(mine) and all(
+                at_ns - mark.at_ns > CROSSING_NS for mark in begun
+            )
+            return not new and (source.receiver in self._left_at or known)
         if left is None or left.last is None:
             return False
         at, last = first - 1, left.last
@@ -418,7 +426,7 @@ class Audience:
         return at < last and all(one.start is None or one.start > at for one in living)
 
     def asking(
-        self, requester: str, responder: str, told: Advanced, asked: Parameters
+        self, requester: str, responder: str, told: Advanced, asked: Parameters, at_ns: int
     ) -> list[Subscriber]:
         """Whose query this is: the subscriber of that key expression, or all it may be."""
         if told.source is None or (
@@ -434,10 +442,11 @@ class Audience:
             sources = [source]
         for source in sources:
             mine = self.of(source)
-            if asked.has_range and self._asks_on(source, mine, placed(source, asked.first)):
+            first = placed(source, asked.first)
+            if asked.has_range and self._asks_on(source, mine, first, at_ns):
                 continue
             if told.role == "pub" and asked.has_range:
-                found += _told_by_heartbeat(mine, placed(source, asked.first))
+                found += _told_by_heartbeat(mine, first)
                 continue
             if told.role == "pub":  # who waits for late publishers asks when it hears of one first
                 found += [one for one in mine if one.last is None] or mine

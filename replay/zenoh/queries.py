@@ -89,7 +89,7 @@ class Queries:
             self._strays[requester] = event.first_mark()
         if told is None or told.role == "sub":
             return  # not of missed-samples recovery
-        subscribers = self._audience.asking(requester, event.destination, told, asked)
+        subscribers = self._audience.asking(requester, event.destination, told, asked, event.at_ns)
         place = next((s for s in self._audience.asked_sources(requester, told.source)), None)
         sort = self._sort(told, asked, subscribers, requester, key, place)
         hop = self._link.hop(event, first_hop(event))

@@ -706,6 +706,14 @@ def test_what_comes_for_a_node_that_declares_no_subscriber_is_handed_to_nobody_t
     assert row["unknown"].get("delivered") == (None if told else NOBODY)
 
 
+def test_who_knows_nothing_of_what_its_node_has_had_for_long_is_another_subscriber() -> None:
+    """Recorded: two had been undeclared, and a third without recovery kept their declaration."""
+    session = WideSession().put(0, 1, 2).wait(0.3).lose().heartbeat(3)
+    session.ask(1, "_sn=..3", TOKEN)
+    row = stream(answered(session, 1, 0, 1, 2, 3).wait(0.5).heartbeat(3).played()[1])
+    assert (row["delivered"], row["recovered"]) == ([[0, 2]], 0)
+
+
 def test_behind_an_undeclaration_in_mid_session_nobody_need_be_left() -> None:
     session = WideSession()
     del session.payloads[:], session.back[:], session.times[:]
