@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from seqaudit.replay.contract.worth import BEGINNING, END
+from seqaudit.replay.contract.worth import BEGINNING
 from seqaudit.replay.sequence.gaps import Gap, Mark
 from seqaudit.replay.zenoh.asking import CROSSING_NS
 from seqaudit.replay.zenoh.causes import Why
@@ -121,7 +121,8 @@ class Audience:
         self._retention_ns = retention_ns
         self.document = document
         self.why = why
-        self._since: dict[tuple[str, str], int] = {}  # endpoint and key expression -> frame
+        #: Endpoint and key expression -> when it was last declared.
+        self._since: dict[tuple[str, str], Mark] = {}
         self._shown: dict[str, set[str]] = {}  # key expressions that only queries tell
         self._matched: dict[tuple[str, str, str, str | None], list[Subscriber]] = {}
 
@@ -213,7 +214,8 @@ class Audience:
             if history is not None and history.shared:
                 found.untold = SEVERAL
             _, until = self._lives.get((source.receiver, None, identity[2]), (0, BEGINNING))
-            if subject is not None and self._since.get((source.receiver, subject), END) < until:
+            declared = self._since.get((source.receiver, subject or ""))
+            if declared is not None and declared.frame < until:
                 found.untold = UNNAMED
             if identity in self._lives:
                 lives, found.since = self._lives[identity]
@@ -233,13 +235,19 @@ class Audience:
         begin = gap.before.frame if gap.before else BEGINNING
         return self._link.missing_bytes(source.sender, source.receiver, begin, gap.revealed.frame)
 
-    def nobody(self, source: Source) -> bool:
-        """Whether nothing shows that anybody subscribes to a source at its receiver: nobody did
-        since the session began, or somebody was undeclared there, perhaps the only one."""
-        if self._link.multicast:
+    def nobody(self, source: Source, one: Subscriber) -> bool:
+        """Whether nothing shows that anybody subscribed to a source at its receiver when samples
+        came for one of which no declaration is known: nobody did since the session began, or soon
+        behind the first; or somebody was undeclared there, perhaps the only one."""
+        if self._link.multicast or one.first_at is None:
             return False
         if self._link.session_starts and source.key is not None:
-            told = (subject for end, subject in self._since if end == source.receiver)
+            soon_ns = one.first_at.at_ns + SOON_NS
+            told = (
+                subject
+                for (end, subject), mark in self._since.items()
+                if end == source.receiver and mark.at_ns < soon_ns
+            )
             return not any(matches(subject, source.key) for subject in told)
         return self.declared.anybody_left(source.receiver)
 
@@ -288,7 +296,7 @@ class Audience:
         """A node declares a subscriber: samples that come to it for another may be for this one
         already when that is on its way."""
         if len(self._since) < MAX_SOURCES:
-            self._since[endpoint, subject] = mark.frame
+            self._since[endpoint, subject] = mark
         if self._link.multicast:
             if self._link.listens_here(endpoint):
                 self._subscribes_now(endpoint, subject, mark)

@@ -22,7 +22,7 @@ from seqaudit.replay.zenoh.keys import (
 from seqaudit.replay.zenoh.link import Link, first_hop
 from seqaudit.replay.zenoh.moments import Moments
 from seqaudit.replay.zenoh.query import FOR_MISSING, Query, Sort
-from seqaudit.replay.zenoh.reasons import CROSSED, SHARED
+from seqaudit.replay.zenoh.reasons import CROSSED, SHARED, STRAY
 from seqaudit.replay.zenoh.sources import Source, placed
 from seqaudit.replay.zenoh.subscriber import Subscriber
 from seqaudit.replay.zenoh.timers import SETTLED_NS, Identity, OpenQueries, Timers
@@ -141,6 +141,8 @@ class Queries:
             over_ns = self._handed_on.get(id(subscriber))
             if sort is Sort.LATE and over_ns is not None and event.at_ns - over_ns < CROSSING_NS:
                 subscriber.untold = CROSSED
+            if answered is not None and subscriber.untold == STRAY and len(subscribers) == 1:
+                subscriber.untold = None  # it only stands behind its answer
             if len(subscribers) == 1:  # else nobody says whose query it is
                 self._audience.lanes_of(subscriber).query(query)
             subscriber.query(query)
@@ -228,6 +230,8 @@ class Queries:
             mine = subscriber.source == self._audience.machine(source)
             if mine and not subscriber.gone:
                 new = subscriber.last is None or sn > subscriber.last
+                if query.number < 0 and new:
+                    subscriber.untold = STRAY
                 if query.shared and query.sort in FOR_MISSING:
                     subscriber.asking.brought(query, sn, new=new)
                 elif new and query.shared:

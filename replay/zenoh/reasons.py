@@ -42,6 +42,9 @@ SHARED_OUT: Final = (
     "samples came by the answer to one of several subscribers that asked in the same words, and "
     "not to the others: nothing tells who was handed them"
 )
+STRAY: Final = (
+    "samples came by the answer to a query that is not here: nothing tells whose that was"
+)
 NOBODY: Final = (
     "samples come for a node that declared no subscriber here: it has none, or one whose "
     "declaration is not in this capture"

@@ -96,7 +96,8 @@ def summary(
         untold = why_untold(
             subscriber, lanes, source, engine.link, crossing=source.node in crossing
         )
-        if subscriber.subject is None and not mine and engine.audience.nobody(source):
+        unknown = subscriber.subject is None and not mine
+        if unknown and engine.audience.nobody(source, subscriber):
             untold = untold or NOBODY
         proven = sum(found.total() for found in report.proven(source, subscriber))
         row["lost_proven"] = proven if engine.world is None else None

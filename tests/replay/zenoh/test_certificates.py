@@ -8,7 +8,7 @@ from seqaudit.decoders.zenoh.messages import zid_text
 from seqaudit.replay.contract.results import FINDING, GAP, STREAM, Result
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.zenoh.hops import initial_sn
-from seqaudit.replay.zenoh.reasons import NOBODY, OVERTAKEN, SHARED_OUT, UNASKED, UNNAMED
+from seqaudit.replay.zenoh.reasons import NOBODY, OVERTAKEN, SHARED_OUT, STRAY, UNASKED, UNNAMED
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import (
     SUBSCRIBER_ZID,
@@ -547,6 +547,15 @@ def test_an_answer_that_stands_before_its_request_is_an_answer_all_the_same() ->
     assert "proven" not in {sure for rule in ("ZN001", "ZN002") for sure, _ in said(found, rule)}
 
 
+def test_what_answers_a_query_that_is_not_here_came_to_nobody_that_is_known() -> None:
+    """Recorded: a capture begins behind a request of a subscriber that had been undeclared."""
+    session = WideSession()
+    del session.payloads[:], session.back[:], session.times[:]
+    session.publisher(z.push(z.put(5), 0, "demo/sensor"))
+    row = stream(answered(session, 1, 6, 7).played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, STRAY)
+
+
 def resumed(session: Session) -> list[Result]:
     """It asks for what it lacks of before the first sample of this session; one is in no cache."""
     return answered(session.put(7).ask(1, "_sn=5.."), 1, 6, 7).put(8).played()[1]
@@ -680,7 +689,7 @@ def test_who_was_there_when_samples_came_before_any_declaration_is_not_told() ->
     """Recorded: three of them for one that was declared then, the others for a second one, too."""
     session = WideSession()
     del session.payloads[-1], session.back[-1], session.times[-1]  # its declaration
-    session.put(0, 1, 2).subscriber(z.declare(2, 1, 1, own=False))
+    session.put(0).wait(-0.009).subscriber(z.declare(2, 1, 1, own=False)).put(1, 2)
     session.subscriber(z.declare(2, 2, 0, "demo/*", own=False)).put(3, 4).wait(0.5)
     session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1)).wait(0.1).put(5)
     rows = {r.detail["subscriber"]: r.detail for r in session.played()[1]
@@ -690,19 +699,20 @@ def test_who_was_there_when_samples_came_before_any_declaration_is_not_told() ->
     assert rows["demo/*"]["unknown"]["delivered"] == UNNAMED
 
 
-@pytest.mark.parametrize("declared", ["demo/sensor", "demo/other", None])
+@pytest.mark.parametrize(
+    ("declared", "later_s"), [("demo/sensor", -0.009), ("demo/sensor", 0.2), ("demo/other", 0.0)]
+)
 def test_what_comes_for_a_node_that_declares_no_subscriber_is_handed_to_nobody_that_is_known(
-    declared: str | None,
+    declared: str, later_s: float
 ) -> None:
     """Recorded: a publisher that had not heard yet that there is none, as a frame was lost."""
     session = WideSession()
     del session.payloads[-1], session.back[-1], session.times[-1]  # its declaration
-    session.put(0, 1, 2)
-    if declared is not None:
-        session.subscriber(z.declare(2, 1, 0, declared, own=False))
-    row = stream(session.wait(0.5).put(3).played()[1])
-    told = declared == "demo/sensor"
-    assert row["delivered"] == ([[0, 3]] if told else None)
+    session.put(0).wait(later_s).subscriber(z.declare(2, 1, 0, declared, own=False))
+    found = session.put(1, 2).wait(0.5).put(3).played()[1]
+    (row, *_) = [r.detail for r in found if r.detail.get("kind") == "samples"]
+    told = declared == "demo/sensor" and later_s < 0
+    assert (row["subscriber"], row["delivered"]) == (None, [[0, 3]] if told else None)
     assert row["unknown"].get("delivered") == (None if told else NOBODY)
 
 
@@ -799,7 +809,7 @@ def test_of_whom_no_declaration_is_known_nothing_is_known_in_the_next_session() 
     session = reopened(session.put(0, 1), "InitSyn").put(5)
     rows = [r.detail for r in session.played()[1] if r.kind == STREAM]
     told = [(r["subscriber"], r["delivered"]) for r in rows if r["kind"] == "samples"]
-    assert told == [(None, [[0, 1]]), ("demo/sensor", [[5, 5]])]
+    assert told == [(None, None), ("demo/sensor", [[5, 5]])]
 
 
 def test_what_is_answered_when_a_subscriber_is_gone_tells_it_nothing() -> None:
