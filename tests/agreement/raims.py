@@ -134,7 +134,8 @@ def compare_all(
     for number, (scenario, node) in enumerate(places):
         rows += statements.rows(scenario.name, node, parts[number], number, more=hints.more)
         if not hints.places:
-            place = scenario.address(node)
+            # a client and its daemon speak over the loopback interface
+            place = "127.0.0.1" if node.endswith("-client") else scenario.address(node)
             rows += statements.place_rows(
                 scenario.name, node, parts[number], number, place, more=hints.more
             )
