@@ -65,6 +65,7 @@ class SeenViews:
         self.newcomers: set[str] | None = None
         self._newest: View | None = None  # null: told by what it changes in one that was not seen
         self._number = -1  # of the newest that was seen; the next one has the number behind it
+        self._merged = False
         self._known: dict[tuple[str, int], View] = {}
 
     def see(self, event: Event) -> tuple[View | None, bool]:
@@ -83,7 +84,8 @@ class SeenViews:
             self.views.append((view, mark, False))
         if first:
             before = self._newest
-            if view.number != self._number + 1 or stated.get("subgroups"):
+            self._merged = bool(stated.get("subgroups"))
+            if view.number != self._number + 1 or self._merged:
                 before = None
             old = None if before is None else set(before.members)
             self.newcomers = None if old is None else set(view.members) - old
@@ -98,9 +100,11 @@ class SeenViews:
         """Who was there when the newest view, or one before, let a sender in, but for its creator,
         which casts it; who joined later has a window for the sender from then on. Null: anybody."""
         newest = self._newest
-        if newest is not None and newest.creator == sender:
+        if newest is None or self._merged or sender not in newest.members:
+            return None  # each coordinator casts a merged one to its own part
+        if newest.creator == sender:
             return set()
-        if newest is None or self.newcomers is None or sender not in newest.members:
+        if self.newcomers is None:
             return None
         return set(newest.members[: newest.members.index(sender)]) - {newest.creator}
 

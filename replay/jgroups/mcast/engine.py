@@ -369,8 +369,9 @@ class McastEngine:
     def _see_view(self, event: Event) -> View | None:
         """Note a view (V11); one without this member ends its windows, delivered or not (W5)."""
         view, first = self.seen.see(event)
-        for stream in self.streams.values() if first else ():
-            stream.lets_in(self.seen)
+        caster = None if event.seqno is None else event.source
+        for stream in self.streams.values():
+            stream.viewed(self.seen if first else None, caster)
         if first and self.excluded is None and self._puts_out(view, event):
             why = "it had left" if self.leaving else "a view without it"
             self.excluded = (event.first_mark(), why)

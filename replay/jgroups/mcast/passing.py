@@ -98,7 +98,7 @@ class PassingModel:
         """A member's XMIT_REQ passed (S11: what it acknowledged is skipped by the sender)."""
         wanted = tuple(ranges)
         level = self._levels.get(member, 0)
-        self._speaks(member)
+        self.speaks(member)
         asked = self.asked.setdefault(member, Note())
         for first, stop in wanted:
             self.tracker.request(first, stop, mark, member)
@@ -122,7 +122,7 @@ class PassingModel:
     def acked(self, member: str, seqno: int) -> None:
         """A member's ACK passed."""
         self._beginning.acknowledged(seqno)
-        self._speaks(member)
+        self.speaks(member)
         self._levels[member] = max(seqno, self._levels.get(member, 0))
 
     def heard_of(self, member: str) -> bool:
@@ -139,10 +139,10 @@ class PassingModel:
         """A view let the sender in. Who was there before (null: anybody may) installs it in its own
         time, and drops what comes before (R2): until it speaks its window may not be there."""
         self.may_begin(None)
-        self._installing |= {None} if elders is None else elders
+        self._installing = {None} if elders is None else {*elders}
 
-    def _speaks(self, member: str) -> None:
-        """A member says something of the stream: its window is there."""
+    def speaks(self, member: str) -> None:
+        """A member says something of the stream, or casts the view: its window is there."""
         if member not in self._spoke and not self._installing.isdisjoint((member, None)):
             self.may_begin(member)
         self._spoke.add(member)

@@ -61,17 +61,26 @@ class McastStream(NumberedStream):
         self.outsiders: deque[Event] = deque(maxlen=LATEST)
         self.came_outside = RangeSet()  # in runs that came for no window
 
-    def lets_in(self, seen: SeenViews) -> None:
-        """The newest view has new members, or anybody may be one: they, or all if its sender is
-        one, may have a new window."""
-        new = seen.newcomers
-        if self.passing is None:
+    def viewed(self, newest: SeenViews | None, caster: str | None) -> None:
+        """A view passed.
+
+        If it is a new one, its new members, or all if the sender is one, may have a new window.
+
+        Args:
+            newest: with it, if it was not seen before.
+            caster: who multicast it, and has installed it.
+        """
+        passing = self.passing
+        if passing is None:
             return
-        if new is None or self.sender in new:
-            self.passing.let_in(seen.elders(self.sender))
-            return
-        for member in new:
-            self.passing.may_begin(member)
+        if newest is not None:
+            new = newest.newcomers
+            if new is None or self.sender in new:
+                passing.let_in(newest.elders(self.sender))
+            for member in new or ():
+                passing.may_begin(member)
+        if caster is not None:
+            passing.speaks(caster)
 
     def peer(self, member: str) -> PeerTraffic:
         found = self.peers.get(member)

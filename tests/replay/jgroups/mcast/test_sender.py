@@ -1,5 +1,6 @@
 """The sender's rows (S, and what of D and V concerns a sender), captured at A."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -331,6 +332,18 @@ def test_who_was_there_before_the_sender_installs_the_view_with_it_in_its_own_ti
     there = heard("D", *story, ack(3, by=B, of="D"), msg(4, by="D"), 600,
                   xmit_req(4, by=B, of="D"))  # fmt: skip
     assert there.findings() == [("MC024", "proven", [[4, 4]])]
+
+
+@pytest.mark.rule("S11")
+def test_a_merged_view_is_installed_by_each_part_when_its_coordinator_casts_it() -> None:
+    # A's part and B's merge; what A sends before B casts the view may meet no window there.
+    parts = [{"members": ["A"]}, {"members": ["B", "C"]}]
+    told_view = {"id": ["A", 5], "members": ["A", "B", "C"], "subgroups": parts}
+    detail = json.dumps({"view": told_view, "merge": True})
+    by_a, by_b = (replace(view("ABC", 5, n, by=by), detail=detail) for n, by in ((5, "A"), (2, B)))
+    for there, certainty in (((msg(6), by_b), UNTOLD), ((by_b, msg(6)), "proven")):
+        told = heard("A", *LATER, by_a, *there, 600, xmit_req(6, by=B))
+        assert told.findings() == [("MC024", certainty, [[6, 6]])]
 
 
 @pytest.mark.rule("S11")
