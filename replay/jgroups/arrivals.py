@@ -49,7 +49,7 @@ from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
 ANSWERED: Final = 256
 #: Own requests that are remembered, to see what was asked for to the end.
 LAST_REQUESTS: Final = 64
-#: A gap that was revealed this many ticks before the end of the capture is lost, not open.
+#: A gap that was asked for, or revealed, this many ticks before the end of the capture is not open.
 TICKS_TO_LOSE: Final = 3
 
 
@@ -270,31 +270,52 @@ class JudgedStream:
         self._end_below(self.tracker.known_stop, Outcome.GONE)
 
     def end_missing(
-        self, end_ns: int, until_ns: int, *, over: bool, dropped: RangeSet | None = None
-    ) -> None:
+        self, end_ns: int, *, over: bool, removed_ns: int | None = None,
+        dropped: RangeSet | None = None,
+    ) -> None:  # fmt: skip
         """What is missing now never comes.
 
         Args:
             end_ns: the last that was captured, or when the window was removed.
-            until_ns: the receiver's last own frame, or when the window was removed.
             over: the capture is; if it goes on, what it does not tell yet may come.
+            removed_ns: when the window was; null: it was not.
             dropped: was captured, but the member had no room for it: that never came.
         """
         self._end_unasked(end_ns, dropped or RangeSet(), over=over)
-        self._end_no_longer_asked(until_ns)
+        self._end_no_longer_asked(end_ns if removed_ns is None else min(removed_ns, end_ns))
+        long = self._asked_by(end_ns - TICKS_TO_LOSE * self._interval_ns)
         for first, stop in self.tracker.missing() if over else ():
-            if not self._is_long(first, end_ns):
-                self._cut_off(first, stop, Outcome.CUT_OFF)
+            asked = RangeSet(self.asked.within(first, stop))
+            open_ = (
+                RangeSet() if self._is_long(first, end_ns) else RangeSet([(first, stop)]) - asked
+            )
+            for part in asked - long:
+                for piece in self._asked_at_ticks(*part):
+                    self._cut_off(*piece, Outcome.ASKED)
+                    asked.remove(*piece)
+                open_ |= asked.within(*part)
+            for part in open_:
+                self._cut_off(*part, Outcome.CUT_OFF)
         self._end_below(self.tracker.known_stop, Outcome.UNRECOVERED)
 
     def _is_long(self, seqno: int, end_ns: int) -> bool:
         """Has it been missing for so long that it should have been asked for, and answered?"""
-        return end_ns >= self._lost_from(seqno)
+        return end_ns - self._revealed_ns(seqno) >= TICKS_TO_LOSE * self._interval_ns
 
-    def _lost_from(self, seqno: int) -> int:
+    def _revealed_ns(self, seqno: int) -> int:
         gap = self.tracker.gap_of(seqno)
         assert gap is not None, "what is missing lies in a gap"
-        return gap.revealed.at_ns + TICKS_TO_LOSE * self._interval_ns
+        return gap.revealed.at_ns
+
+    def _lost_from(self, seqno: int) -> int:
+        asked_ns = [mark.at_ns for mark, ranges in self._requests if seqno in ranges]
+        since_ns = min(asked_ns) if asked_ns else self._revealed_ns(seqno)
+        return since_ns + TICKS_TO_LOSE * self._interval_ns
+
+    def _asked_by(self, until_ns: int) -> RangeSet:
+        """What requests named until then, of those that are remembered."""
+        named = (ranges for mark, ranges in self._requests if mark.at_ns <= until_ns)
+        return RangeSet(part for ranges in named for part in ranges)
 
     def _cut_off(self, first: int, stop: int, outcome: Outcome) -> None:
         self.open_until_ns = max(self.open_until_ns or 0, self._lost_from(first))
@@ -318,8 +339,8 @@ class JudgedStream:
                     self._cut_off(a, b, Outcome.NOT_YET)
 
     def _end_no_longer_asked(self, end_ns: int) -> None:
-        """A tick asks for all that is missing, so what the last ones before the receiver's end did
-        not name had come, or was given up.
+        """A tick asks for all that is missing, so what the last ones before the end did not name
+        had come, or was given up, or the receiver had died.
         """
         recent = RangeSet(part for ranges in self._asked_since(end_ns) for part in ranges)
         for first, stop in self.tracker.missing():

@@ -185,10 +185,15 @@ class WindowReporter(Reporter[S]):
         yield from self._of_gaps(
             stream, "CP007", gaps, not_yet, UNDECIDABLE, _NOT_ASKED_FOR, holds=went_on
         )
+        no_longer = RangeSet(parts_of(gaps, Outcome.ASKED))
+        yield from self._of_gaps(
+            stream, "CP007", gaps, no_longer, UNDECIDABLE, _NO_LONGER_ASKED_FOR, holds=went_on
+        )
         asked = [gap for gap in with_part(gaps, Outcome.CUT_OFF) if gap.requested is not None]
         yield from self._of_gaps(
-            stream, still_open, asked,
-            _taken(missing, RangeSet(parts_of(asked, Outcome.CUT_OFF))), TIMED,
+            stream, still_open, gaps,
+            RangeSet([*no_longer, *_taken(missing, RangeSet(parts_of(asked, Outcome.CUT_OFF)))]),
+            TIMED,
             "{count:message} of {sender_member} {count|was|were} asked for, and no copy is in "
             "this capture, which ended less than three ticks after that showed.",
             holds=ended,

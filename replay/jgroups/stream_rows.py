@@ -31,8 +31,8 @@ NO_CAPACITY: Final = (
     "messages twice"
 )
 _MAY_HAVE_COME: Final = (
-    "messages that this capture does not hold were not asked for either: the member may have had "
-    "them (CP007)"
+    "messages that this capture does not hold were not asked for, or no longer: the member may "
+    "have had them (CP007)"
 )
 #: Where no window is replayed a gap says where a seqno is missing, not for whom.
 _NAMES: Final = {
@@ -120,7 +120,7 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, unasked
         "unrecovered": ended[Outcome.UNRECOVERED],
         "not_captured": window.counts[Outcome.UNCAPTURED],
         "not_asked_for": ended[Outcome.UNASKED] + ended[Outcome.UNTOLD],
-        "no_longer_asked_for": window.counts[Outcome.STOPPED],
+        "no_longer_asked_for": ended[Outcome.STOPPED],
         "sent_before": window.counts[Outcome.BEFORE],
         "lost": window.counts[Outcome.RECOVERED]
         + window.counts[Outcome.REPAIRED]
@@ -136,7 +136,7 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, unasked
     }
     if row["recovered"] or row["recovered_or_late"]:
         row["recovery_ns"] = window.recovery.percentiles()
-    if window.unasked_long or (not over and open_[Outcome.NOT_YET]):
+    if window.unasked_long or ended[Outcome.UNASKED] or ended[Outcome.STOPPED]:
         row["delivered"] = None
         row["unknown"]["delivered"] = _MAY_HAVE_COME
     doubted = window.of_unknown_fate(ended)

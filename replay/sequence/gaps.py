@@ -161,6 +161,7 @@ class Outcome(StrEnum):
     UNRECOVERED = "unrecovered"  # never came
     GONE = "open at the member's end"  # this member died or left while it was missing
     CUT_OFF = "open at the capture's end"  # missing, and too early to call it lost
+    ASKED = "asked for at the capture's end"  # the same, by a tick that asks until it has it
     NOT_YET = "not asked for yet"  # the same, and too early for a request as well
     UNCAPTURED = "not captured"  # the receiver says it has them: the capture missed them
     UNASKED = "not asked for"  # never came, and the receiver asked for others only, or for nothing
@@ -172,7 +173,11 @@ class Outcome(StrEnum):
 
 
 #: What was open when a conversation ended has ended so, if its capture went on for long enough.
-WENT_ON: Final = {Outcome.CUT_OFF: Outcome.UNRECOVERED, Outcome.NOT_YET: Outcome.UNASKED}
+WENT_ON: Final = {
+    Outcome.CUT_OFF: Outcome.UNRECOVERED,
+    Outcome.ASKED: Outcome.STOPPED,
+    Outcome.NOT_YET: Outcome.UNASKED,
+}
 
 
 @dataclass(slots=True)

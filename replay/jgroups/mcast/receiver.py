@@ -345,6 +345,7 @@ class ReceiverModel(JudgedStream):
             self.untold |= self.exists_since is None
             self._take_back(mark.at_ns)
             self._end_unasked(mark.at_ns, self.outside_window.ranges, over=False)
+            self._end_no_longer_asked(mark.at_ns)
         for part in RangeSet(self.delivery.ranges).missing(self.window.low + 1, low + 1):
             self.skipped.add(*part, mark)
         for first, stop in captured.within(self.tracker.known_stop, low + 1):
@@ -408,7 +409,7 @@ class ReceiverModel(JudgedStream):
             self._sent_before(self.tracker.known_stop)
         self._take_back(until_ns)
         self.untold |= self._behind
-        self.end_missing(end_ns, until_ns, over=over, dropped=self.outside_window.ranges)
+        self.end_missing(end_ns, over=over, dropped=self.outside_window.ranges)
         for part in (*self._asked_had, *self._asked_had_highest):
             self.undecided.ranges.add(*part)
 

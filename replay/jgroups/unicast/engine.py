@@ -169,9 +169,8 @@ class UnicastEngine:
             if stream.received is not None:
                 if pair.receiving is not None and pair.receiving.stopped is not None:
                     stream.received.gone()
-                removed, last_own_ns = stream.removed_at(), self._last_own_ns(pair.receiver)
-                until_ns = last_own_ns if removed is None else min(removed, last_own_ns)
-                stream.received.end_missing(self.last.at_ns, until_ns, over=True)
+                removed_ns = stream.removed_at()
+                stream.received.end_missing(self.last.at_ns, over=True, removed_ns=removed_ns)
                 self._settle(stream, stream.received)
                 self._lacking |= stream.received.lacks_messages()
             if stream.passing is not None:

@@ -315,18 +315,19 @@ class ReceiverMachine(ReplayedEntry):
         """
         self._note_unread(last_own_ns)
         patience_ns = 3 * self._timing.tick_ns
-        data = next((event for event, _ in self._waiting if event.kind is Kind.DATA), None)
-        if (
-            data is not None
-            and data.last_mark().at_ns < end_ns - patience_ns
-            and data.first_mark().at_ns > last_own_ns
-        ):  # P2: it reads no more
-            self.stopped, self.spoke = data.first_mark(), last_own_ns > 0
-            while self._waiting:
-                event, stream = self._waiting.popleft()
-                stream.outside_membership += event.count
+        data = next(
+            (event for event, _ in self._waiting
+             if event.kind is Kind.DATA and event.first_mark().at_ns > last_own_ns),
+            None,
+        )  # fmt: skip
+        if data is not None and data.last_mark().at_ns < end_ns - patience_ns:
+            self.stopped, self.spoke = data.first_mark(), last_own_ns > 0  # P2: it reads no more
         while self._waiting:
-            self._read(*self._waiting.popleft())
+            event, stream = self._waiting.popleft()
+            if self.stopped is not None and event.frame >= self.stopped.frame:
+                stream.outside_membership += event.count
+            else:
+                self._read(event, stream)
         if self.entry is not None and self.stopped is None and self._view_without is None:
             timing = self._timing
             self.entry.stream.idle_since(self.entry.used, timing.expiry_ns, timing.close_ns)

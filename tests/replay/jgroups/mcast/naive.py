@@ -33,6 +33,7 @@ class NaiveReceiver:
         self.known = low  # highest seqno known to exist
         self.missing: dict[int, int] = {}  # seqno -> last arrival before it was missed, in ms
         self.showed_ms: dict[int, int] = {}
+        self.first_ms: dict[int, int] = {}  # when it was asked for first
         self.asked: set[int] = set()
         self.by_highest: set[int] = set()  # known to exist by HIGHEST_SEQNO first
         self.named_ms: dict[int, int] = {}  # when a request named it last
@@ -158,6 +159,8 @@ class NaiveReceiver:
             and seqnos != {self.highest_told}
         }
         self.asked |= {seqno for seqno in wanted if seqno in self.missing}
+        for seqno in wanted & self.missing.keys():
+            self.first_ms.setdefault(seqno, now_ms)
 
     def ack(self, seqno: int, now_ms: int) -> None:
         """ACK sent by this member: it has delivered everything up to it, whatever was captured."""
@@ -204,13 +207,15 @@ class NaiveReceiver:
         lacked = min(self.asked_had, default=self.low + 1)
         if lacked <= self.low and self.named_ms[lacked] >= recent_ms and not self.oob_delivered:
             self.delivered = [seqno for seqno in self.delivered if seqno < lacked]
+        recent_ms += end_ms - self.own_ms
         for seqno in self.missing:
             if seqno in self.asked - self.for_highest and self.named_ms[seqno] < recent_ms:
                 self.outcome[seqno] = "no longer asked for"
                 continue
             lost = seqno in self.asked or seqno in self.outside
             self.outcome[seqno] = "unrecovered" if lost else "not asked for"
-            if end_ms - self.showed_ms[seqno] < 3 * self.interval_ms:
+            since_ms = self.first_ms.get(seqno, self.showed_ms[seqno])
+            if end_ms - since_ms < 3 * self.interval_ms:
                 self.outcome[seqno] = "open at the capture's end"
 
 

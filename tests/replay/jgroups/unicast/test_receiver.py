@@ -339,10 +339,25 @@ def test_what_never_comes_is_lost_and_what_is_missing_at_the_end_is_open() -> No
     assert heard(B, *story).findings() == [("UC033", "likely")]  # it may not be in the capture
     asked = [*story, request(2)]
     assert heard(B, *asked).findings() == [("UC033", "proven")]
-    assert heard(B, *asked, 3 * TICK).findings() == [("UC002", "likely")]
-    assert heard(B, *asked, 3 * TICK).told("unrecovered_seqnos") == {"unrecovered_seqnos": [[2, 2]]}
-    more = heard(B, *asked, data(5), TICK, request(2, 4), 3 * TICK).finding("UC002")["facts"]
-    assert (more["count"], more["requests"]) == (2, 2)  # of the one that was asked for most often
+    again = [*asked, *3 * [TICK, request(2)]]
+    assert heard(B, *again).findings() == [("UC002", "likely")]
+    assert heard(B, *again).told("unrecovered_seqnos") == {"unrecovered_seqnos": [[2, 2]]}
+    more = heard(B, *again, data(5), *4 * [TICK, request(2, 4)]).finding("UC002")["facts"]
+    assert (more["count"], more["requests"]) == (2, 8)  # of the one that was asked for most often
+
+
+def test_who_asks_at_a_tick_and_then_no_more_while_the_capture_goes_on_has_it_or_gave_it_up() -> (
+    None
+):
+    # Nothing of its conversation comes any more, which a request at the next tick would have been.
+    story = [data(1), data(3), TICK, ack(1, 1), request(2)]
+    told = heard(B, *story, 3 * TICK)
+    assert told.findings() == [("CP007", "cannot be told")]
+    assert told.gaps() == [("no longer asked for", [[2, 2]])]
+    assert told.told("unrecovered_seqnos", "lost", "no_longer_asked_for") == {
+        "unrecovered_seqnos": [], "lost": None, "no_longer_asked_for": 1,
+    }  # fmt: skip
+    assert heard(B, *story).gaps() == [("open at the capture's end", [[2, 2]])]
 
 
 def test_what_was_never_asked_for_may_have_been_missed_by_the_capture() -> None:
