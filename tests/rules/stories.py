@@ -88,7 +88,7 @@ def unicast() -> dict[str, Made]:
     repaired = [data(1), data(20), TICK, ack(1, 1), TICK, ask(*range(2, 20))]
     return {
         "CP030": at("B", [x for n in (1, 2, 3) for x in (data(n), TICK, ack(n, n + (n > 2)))]),
-        "UC002": at("B", one_gap, ask(2), 4 * TICK),
+        "UC002": at("B", one_gap, [ask(2), TICK] * 5),
         "UC009": at("A", stale, [TICK, ask(3, 4)] * 5),
         "UC010": at("A", five, ack(5, 1), [300, ask(3, 4)] * 2),
         "UC011": at("B", one_gap, [TICK, ask(2), data(4)] * 5),
