@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from seqaudit.replay.contract.finding import Certainty, Rests
 from seqaudit.replay.contract.reporter import are, span, spelled
+from seqaudit.replay.contract.worth import BEGINNING, Claim
 from seqaudit.replay.feeds.holes import FeedHole
 from seqaudit.replay.feeds.notes import MAX_DROPOUT, SMALL
 from seqaudit.replay.feeds.stream import FeedStream
@@ -14,6 +16,36 @@ from seqaudit.replay.sequence.ranges import RangeSet
 def hole_shown(hole: FeedHole) -> tuple[Mark, str]:
     """When a hole showed, and what was missing."""
     return hole.revealed(), f"shows that {are(spelled((hole.first, hole.stop)))} missing"
+
+
+def missing_between(spans: Iterable[tuple[int, int]]) -> Claim:
+    """That numbers never came, of which one capture shows that they are not in it.
+
+    It rests on what was captured between the frames around them. Where that is several stretches,
+    only what leaves the whole capture in doubt touches it: one damaged frame among a day of losses
+    explains one of them at most.
+
+    Args:
+        spans: job frames, of the last before numbers that are missing and of what shows it.
+    """
+    first = list(islice(spans, 2))
+    absent = first[0] if len(first) == 1 else (BEGINNING, BEGINNING)
+    return Claim(Certainty.LIKELY, Rests(absent))
+
+
+def holes_around(holes: Iterable[FeedHole]) -> Claim:
+    """That the numbers of holes never came."""
+    return missing_between((hole.before_frame, hole.revealed_frame) for hole in holes)
+
+
+def gaps_around(gaps: Iterable[Gap], open_: RangeSet) -> Claim:
+    """That numbers of gaps that are not in ``open_`` never came."""
+    return missing_between(
+        (BEGINNING if gap.before is None else gap.before.frame, gap.revealed.frame)
+        for gap in gaps
+        if (part := gap.parts.get(Outcome.UNRECOVERED)) is not None
+        and any(open_.missing(a, b) for a, b in part.ranges)
+    )
 
 
 def holes_of(holes: Iterable[FeedHole]) -> RangeSet:

@@ -7,14 +7,17 @@ from dataclasses import replace
 from typing import Final
 
 from seqaudit.decoders.contract.events import NO_CONVERSATION
-from seqaudit.replay.contract.finding import Certainty, Finding
+from seqaudit.replay.contract.finding import Certainty, Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter, Subject
 from seqaudit.replay.contract.results import ACCOUNT, GAP, STREAM, TABLE, Result
+from seqaudit.replay.contract.worth import Claim
 from seqaudit.replay.feeds.engine import FeedEngine, place_of
 from seqaudit.replay.feeds.evidence import (
+    gaps_around,
     gaps_ended,
     gaps_missing,
     hole_shown,
+    holes_around,
     holes_of,
     is_uncertain,
     lost_of_line,
@@ -39,6 +42,9 @@ MAX_SEQNOS: Final = 1_000
 #: A feed's receivers do not speak: whether a number was lost or only not captured, late or captured
 #: in another order, is nowhere in one capture.
 FROM_ONE_PLACE: Final = Certainty.LIKELY
+#: The same of what rests on the order of records, or on the times between them.
+BY_ORDER: Final = Claim(FROM_ONE_PLACE, Rests(ordered=True))
+BY_TIME: Final = Claim(FROM_ONE_PLACE, Rests(timed=True))
 
 #: Among the counts of a feed in a capture: datagrams of streams that did not pass their probation.
 OUT_OF_STEP: Final = "out_of_step"
@@ -258,6 +264,7 @@ class FeedReporter(Reporter[Subject]):
             else "{count:message} of {sender_member} did not come to this place: lost, or not "
             "captured.",
             stream.counts[Outcome.UNRECOVERED] - stream.open_count,
+            gaps_around(stream.gaps.values(), open_),
             [part for a, b in stream.unrecovered for part in open_.missing(a, b)],
             list(gaps_missing(stream.gaps.values(), open_)),
             stream.open_at_end, stream.open_count,
@@ -276,7 +283,7 @@ class FeedReporter(Reporter[Subject]):
             )  # fmt: skip
 
     def _never_came(
-        self, about: Subject, rule: str, text: str, lost: int, ranges: list[Range],
+        self, about: Subject, rule: str, text: str, lost: int, around: Claim, ranges: list[Range],
         evidence: list[tuple[Mark, str]], young: list[FeedHole], open_: int, where: str = "",
     ) -> Iterator[Finding]:  # fmt: skip
         """What is lost, and what is open where the capture ends, or lost where it goes on."""
@@ -284,11 +291,11 @@ class FeedReporter(Reporter[Subject]):
         late_ms = self.engine.settings.late_ns // 1_000_000
         of_young = list(holes_of(young)), [hole_shown(hole) for hole in young[:MAX_EVIDENCE]]
         for told, sure, says, count, seqnos, shown, facts, holds in (
-            (rule, FROM_ONE_PLACE, text, lost, ranges, evidence, {}, None),
+            (rule, around, text, lost, ranges, evidence, {}, None),
             ("FD017", Certainty.UNDECIDABLE, "{count:message} of {sender_member} {count|was|were} "
              "still missing" + where + " when the capture ended, less than {late_ms} ms after that "
              "showed.", open_, *of_young, {"late_ms": late_ms}, {"end_before_ns": until}),
-            (rule, FROM_ONE_PLACE, text, open_, *of_young, {}, {"end_from_ns": until}),
+            (rule, holes_around(young), text, open_, *of_young, {}, {"end_from_ns": until}),
         ):  # fmt: skip
             if count:
                 yield self.make(
@@ -304,7 +311,7 @@ class FeedReporter(Reporter[Subject]):
             "FD003", about, stream.reordered,
             "{count:message} of {sender_member} {count|was|were} overtaken, at most by {deepest} "
             "numbers and for {longest_us} us; nothing of {count|it|them} was lost.",
-            "an overtaken message", deepest=stream.deepest,
+            "an overtaken message", claim=BY_ORDER, deepest=stream.deepest,
             longest_us=(late["max"] or 0) // 1000,
         )  # fmt: skip
         longest = stream.recovery.percentiles()["max"]
@@ -314,12 +321,13 @@ class FeedReporter(Reporter[Subject]):
             "open{slowest}: sent again, or late.",
             "what had been missing for long",
             slowest="" if longest is None else f" for up to {time_shown(longest)}",
-            certainty=Certainty.UNDECIDABLE, default="late_ms",
+            claim=Certainty.UNDECIDABLE, default="late_ms",
         )  # fmt: skip
         yield from self._noted(
             "FD005", about, stream.duplicates,
-            "{count:message} of {sender_member} {count|was|were} delivered twice by the network.",
-            "the same datagram again",
+            "{count:message} of {sender_member} came twice in identical datagrams, from the "
+            "network or from the capturing machine.",
+            "the same datagram again", claim=BY_ORDER,
         )  # fmt: skip
         yield from self._noted(
             "FD006", about, stream.copies,
@@ -351,8 +359,7 @@ class FeedReporter(Reporter[Subject]):
             # Of numbers that wrap what was sent before the first one is below 0.
             starts = [r.start % stream.space if r.start < 0 else r.start for r in silent]
             yield self.make(
-                about, "FD008",
-                FROM_ONE_PLACE,
+                about, "FD008", BY_ORDER,
                 "The numbering of {sender_member} began anew {count:time} without a word, first at "
                 "{start} where {expected} was next.",
                 mark=first.mark, default="restart_distance",
@@ -383,7 +390,7 @@ class FeedReporter(Reporter[Subject]):
                 "FD012", about, stream.after_end,
                 "{count:message} came after the session had said that it was over and {next} never "
                 "used.",
-                "behind the end of the session", next=stream.ended[0], certainty=Certainty.PROVEN,
+                "behind the end of the session", next=stream.ended[0], claim=Certainty.PROVEN,
                 evidence=[(stream.ended[1], "the session says that it is over")],
             )  # fmt: skip
 
@@ -393,9 +400,9 @@ class FeedReporter(Reporter[Subject]):
             holes = [outage.hole for outage in outages]
             longest = max(hole.revealed_ns - hole.before_ns for hole in holes)
             yield self.make(
-                about, "FD018", FROM_ONE_PLACE,
-                "{count:silence} of up to {longest} hid numbers of {sender_member}: the "
-                "stream was cut, its sender went on.",
+                about, "FD018", BY_TIME,
+                "{count:silence} of up to {longest} hid numbers of {sender_member}: the stream was "
+                "cut, or the capture stood still; its sender went on.",
                 seqnos=[part for outage in outages for part in outage.lost][:MAX_SEQNOS],
                 mark=holes[0].revealed(), default="silence_ms",
                 evidence=[pair for hole in holes[: MAX_EVIDENCE // 2] for pair in (
@@ -406,9 +413,9 @@ class FeedReporter(Reporter[Subject]):
         silence = _silence(stream)
         if silence is not None and "heartbeat" in self.engine.declares:
             yield self.make(
-                about, "FD019", FROM_ONE_PLACE,
-                "Nothing of {sender_member} came for {length}, not even a heartbeat; "
-                "nothing was lost.",
+                about, "FD019", BY_TIME,
+                "Nothing of {sender_member} came for {length}, not even a heartbeat, or the "
+                "capture stood still; nothing was lost.",
                 mark=silence.after, default="silence_ms",
                 evidence=[(silence.before, "the last before the silence"),
                           (silence.after, "the first after it")],
@@ -419,7 +426,7 @@ class FeedReporter(Reporter[Subject]):
         jitter = self.engine.jitter.get(stream.key)
         if jitter is not None and jitter.over is not None:
             yield self.make(
-                about, "FD025", FROM_ONE_PLACE,
+                about, "FD025", BY_TIME,
                 "The jitter of {sender_member} reached {max_us} us; {limit_us} us are allowed.",
                 mark=jitter.over, evidence=[(jitter.over, "the limit is passed in this run")],
                 facts={"max_us": jitter.max_ns // 1000,
@@ -454,7 +461,8 @@ class FeedReporter(Reporter[Subject]):
         )  # fmt: skip
         yield from self._never_came(
             about, "FD022", "{count:message} of {sender_member} came neither on line A nor on line "
-            "B.", pair.lost, list(pair.lost_ranges),
+            "B: lost, or not captured.", pair.lost, holes_around(pair.lost_holes),
+            list(pair.lost_ranges),
             [hole_shown(hole) for hole in pair.lost_holes[:MAX_EVIDENCE]], pair.young,
             pair.young_count, " on both lines",
         )  # fmt: skip
@@ -489,7 +497,7 @@ class FeedReporter(Reporter[Subject]):
             lag = pair.leads.lead[1 - LINES.index(line)].percentiles()["p99"]
             if limit is not None and lag is not None and lag > limit * 1000:
                 yield self.make(
-                    about, "FD026", FROM_ONE_PLACE,
+                    about, "FD026", BY_TIME,
                     "Line {line} came up to {lag_us} us later than line {other} (99 % of the "
                     "numbers that {other} brought first); {limit_us} us are allowed.",
                     facts={"line": line, "other": other, "lag_us": lag // 1000,
@@ -522,7 +530,7 @@ class FeedReporter(Reporter[Subject]):
         text: str,
         shows: str,
         *,
-        certainty: Certainty = FROM_ONE_PLACE,
+        claim: Claim | Certainty = FROM_ONE_PLACE,
         evidence: Iterable[tuple[Mark, str]] = (),
         default: str | None = None,
         **facts: object,
@@ -530,7 +538,7 @@ class FeedReporter(Reporter[Subject]):
         if noted:
             shown = [*evidence] or [(mark, shows) for mark in noted.marks]
             yield self.make(
-                about, rule, certainty, text,
+                about, rule, claim, text,
                 seqnos=list(noted.ranges)[:MAX_SEQNOS], mark=noted.marks[0],
                 evidence=shown[:MAX_EVIDENCE], default=default,
                 facts={"count": noted.count} | facts,

@@ -39,7 +39,7 @@ FEED: Final[tuple[Rule, ...]] = (
         "replay/README.md 5"),
     info(
         "FD005", "feed-network-duplicates",
-        "The network delivered datagrams of a feed twice.",
+        "Datagrams of a feed came twice: from the network, or from the capturing machine.",
         "The same IP id and bytes captured again within two seconds.",
         "Look for a switching loop, a doubled mirror session or two capture interfaces.",
         _SOURCE),
