@@ -187,7 +187,8 @@ class Joining:
         group: what a stream has in common with others that it is ordered against: a run of one
             ends where another goes on; null: nothing.
         life_signs: wire kinds before which all runs end, as they say whether a member lives.
-        pause_ns: a run ends where the next row is later than this.
+        pause_ns: a run ends where the next row is later than this, and all do before a row of
+            another kind that is so much later than where they did last.
     """
 
     carries: bool = False

@@ -331,6 +331,7 @@ class _Conversation:
         self._latest: dict[str, str] = {}  # what streams have in common -> the one used last
         self._members: set[tuple[object, ...]] = set()
         self._last_ns = 0
+        self._ended_ns = 0  # when all runs ended last
 
     def _open_engine(self) -> None:
         if self._system is not None:
@@ -386,7 +387,11 @@ class _Conversation:
         if sign or kind not in UNORDERED_KINDS:
             if stream is not None:
                 self._elsewhere(joining, stream)
-            self._end_runs(None if sign else stream)
+            if not sign:
+                self._end_runs(stream)
+        if sign or row.at_ns - self._ended_ns > joining.pause_ns:
+            self._end_runs(None)
+            self._ended_ns = row.at_ns
         self._feed(row)
 
     def _link(self, row: Row, stream: str, joining: Joining) -> None:

@@ -304,6 +304,17 @@ def test_what_is_taken_is_what_would_have_been_fed(
         assert taken == replayed(rows, at, **parameters)
 
 
+def test_what_came_before_a_long_silence_was_not_sent_by_one_that_is_dropped() -> None:
+    """No word ends a run of messages that does not say whether somebody lives; but for time."""
+    story = told(
+        [[("notice", "A", "HB"), *[("other", "A", SUBJECTS[0], "tcp:x")] * 3, ("pause", 30.0),
+          ("notice", "A", "ADJ")]]
+    )  # fmt: skip
+    (stream,) = [json.loads(row["detail"]) for row in replayed(story.rows, HERE)
+                 if row["kind"] == "STREAM" and row["system"] == "raims"]  # fmt: skip
+    assert (stream["messages"], stream["ignored"]) == (3, 0)
+
+
 def test_of_a_faultless_story_few_rows_are_fed(monkeypatch: pytest.MonkeyPatch) -> None:
     fed: list[str] = []
     for engine in ENGINES:
