@@ -421,8 +421,10 @@ class Audience:
         if first is None:  # of one that knows nothing of the source, and waits for no history
             new = [one for one in mine if one.last is None and not one.history]
             begun = [one.first_at for one in mine if one.first_at and not one.history]
-            known = 0 < len(begun) == len(mine) and all(
-                at_ns - mark.at_ns > CROSSING_NS for mark in begun
+            known = (
+                0 < len(begun) == len(mine)
+                and self._link.role(source.sender, source.receiver) == "receiver"
+                and all(at_ns - mark.at_ns > CROSSING_NS for mark in begun)
             )
             return not new and (source.receiver in self._left_at or known)
         if left is None or left.last is None:

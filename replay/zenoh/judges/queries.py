@@ -47,7 +47,9 @@ def findings(
     messages, samples = subscriber.quiet_control(mine)
     counters = report.counters(source)
     begun = bool(report.engine.link.session_starts) and all(c.known_start for c in counters)
-    if messages and begun and not any(counter.lost for counter in counters):
+    at_sender = report.engine.link.role(source.sender, source.receiver) == "sender"
+    lost = any(counter.lost for counter in counters) or (at_sender and bool(recovery))
+    if messages and begun and not lost:
         marks = [q.asked for q in mine if q.idle][:1] + source.heartbeats.marks[:1]
         yield report.make(
             stream, "ZN011", LIKELY,

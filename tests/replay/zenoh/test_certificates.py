@@ -720,8 +720,11 @@ def test_who_knows_nothing_of_what_its_node_has_had_for_long_is_another_subscrib
     """Recorded: two had been undeclared, and a third without recovery kept their declaration."""
     session = WideSession().put(0, 1, 2).wait(0.3).lose().heartbeat(3)
     session.ask(1, "_sn=..3", TOKEN)
-    row = stream(answered(session, 1, 0, 1, 2, 3).wait(0.5).heartbeat(3).played()[1])
+    session = answered(session, 1, 0, 1, 2, 3).wait(0.5).heartbeat(3)
+    row = stream(session.played()[1])
     assert (row["delivered"], row["recovered"]) == ([[0, 2]], 0)
+    at_publisher = stream(session.played(Vantage("member", "10.77.0.1", "given", ""))[1])
+    assert at_publisher["requests"]["arrived"] == 1  # what left need not have come
 
 
 def test_behind_an_undeclaration_in_mid_session_nobody_need_be_left() -> None:

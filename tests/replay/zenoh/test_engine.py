@@ -984,6 +984,14 @@ def test_control_traffic_is_judged_of_whole_sessions_without_loss_only() -> None
     assert "ZN011" not in rules(beats.lose().put(1).played()[1])
 
 
+def test_at_the_publisher_a_request_shows_that_something_was_missing() -> None:
+    """All samples that a heartbeat told of were lost, as its query says."""
+    at_publisher = Vantage("member", "10.77.0.1", "given", "")
+    beats = Session().put(0, 1).heartbeat(1).ask(1, "_sn=..1", TOKEN)
+    beats = answered(beats, 1, 0, 1).wait(0.5).heartbeat(1)
+    assert "ZN011" not in rules(beats.played(at_publisher)[1])
+
+
 def test_one_source_heard_from_two_addresses_of_a_group_ends_no_audit() -> None:
     group = Group().put(0)
     beat = z.push(b"\x01\x04" + bytes(4), 0, TOKEN)
