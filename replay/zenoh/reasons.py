@@ -45,6 +45,10 @@ SHARED_OUT: Final = (
 STRAY: Final = (
     "samples came by the answer to a query that is not here: nothing tells whose that was"
 )
+FIRST: Final = (
+    "frames are missing before its first sample, which is not the publisher's first: what these "
+    "held nothing asks for"
+)
 NOBODY: Final = (
     "samples come for a node that declared no subscriber here: it has none, or one whose "
     "declaration is not in this capture"

@@ -22,7 +22,7 @@ from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.query import Query
-from seqaudit.replay.zenoh.reasons import BLIND, FIGURES, NOBODY, RECOVERED
+from seqaudit.replay.zenoh.reasons import BLIND, FIGURES, FIRST, NOBODY, RECOVERED
 from seqaudit.replay.zenoh.report_rows import (
     ControlRow,
     MissRow,
@@ -34,6 +34,7 @@ from seqaudit.replay.zenoh.reporting import SYSTEM, ZenohReporter, ZenohSubject
 from seqaudit.replay.zenoh.sources import ROS, Source, Unnumbered
 from seqaudit.replay.zenoh.story import HOP_PLACES, lost_where, query_end
 from seqaudit.replay.zenoh.subscriber import Subscriber
+from seqaudit.replay.zenoh.untold import before_the_first
 from seqaudit.replay.zenoh.untold import lacking as why_lacking
 from seqaudit.replay.zenoh.untold import why as why_untold
 
@@ -107,6 +108,10 @@ def summary(
             _lacking(row, proven, BLIND, subscriber.unseen.total())
         elif engine.world is None and proven < (row["lost"] or 0):
             _lacking(row, proven, why_lacking(subscriber, source, report.worth))
+        early = before_the_first(subscriber, source)
+        if row["lost"] is not None and early and engine.world is None:
+            why = f"{proven} or more, {row['lost'] + early} at most: {FIRST}"
+            _untold(row, ("lost", "lost_seqnos"), why)
         at, why = subscriber.border or (-1, "")
         brought = RangeSet(subscriber.delivery.ranges).within(at, at + 1)  # by history
         if row["delivered"] is not None and why and not brought:

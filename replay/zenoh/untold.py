@@ -29,6 +29,19 @@ def lacking(one: Subscriber, source: Source, worth: Worth) -> str | None:
     return spans[0].why if spans else None
 
 
+def before_the_first(one: Subscriber, source: Source) -> int:
+    """Samples, at most, that may have been lost before the first that came: it is none of the first
+    numbers, and frames are missing between the beginning of the session and it. Nothing asks for
+    these, and no callback tells of them (zenoh.md 9.4 rule 5)."""
+    if source.hop is None or source.mixed or one.history_asked or one.resumed is not None:
+        return 0
+    counter, first = source.hop.counter, one.first_at
+    if first is None or one.start is None or not counter.known_start or not counter.gaps:
+        return 0
+    since = max(one.since, counter.since.frame)
+    return one.start if counter.passed_over(since, first.frame) else 0
+
+
 def why(one: Subscriber, lanes: Lanes, source: Source, link: Link, *, crossing: bool) -> str | None:
     """Null: frames tell it.
 

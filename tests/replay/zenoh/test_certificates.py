@@ -716,6 +716,22 @@ def test_what_comes_for_a_node_that_declares_no_subscriber_is_handed_to_nobody_t
     assert row["unknown"].get("delivered") == (None if told else NOBODY)
 
 
+@pytest.mark.parametrize(
+    ("lost", "first", "told"), [(2, 2, "0 or more, 2 at most"), (0, 7, None), (2, 0, None)]
+)
+def test_what_was_lost_before_the_first_sample_is_in_no_figure(
+    lost: int, first: int, told: str | None
+) -> None:
+    """Nothing asks for it. Who joins late lacks no frames; a heartbeat was in the last ones."""
+    session = WideSession()
+    for _ in range(lost):
+        session.lose()
+    row = stream(session.put(first, first + 1).wait(0.5).put(first + 2).played()[1])
+    assert row["delivered"] == [[first, first + 2]]
+    assert row["lost"] == (0 if told is None else None)
+    assert row["unknown"].get("lost", "").partition(":")[0] == (told or "")
+
+
 def test_who_knows_nothing_of_what_its_node_has_had_for_long_is_another_subscriber() -> None:
     """Recorded: two had been undeclared, and a third without recovery kept their declaration."""
     session = WideSession().put(0, 1, 2).wait(0.3).lose().heartbeat(3)
