@@ -24,7 +24,7 @@ from tests.decoders.network.builders import added, ethernet, ipv4, pcap, udp
 from tests.decoders.raims.builders import caba, data, inbox, inbox_subject, pgm
 from tests.degraded import auditing, claims
 from tests.degraded import figures as compared
-from tests.degraded.captures import read
+from tests.degraded.captures import Capture, read
 from tests.degraded.ways import Spoiled, Subject, Way, asked, text_of
 
 SECOND: Final = 1_000_000_000
@@ -760,6 +760,16 @@ def figures(report: Mapping[str, Any], truths: Mapping[str, Truth], end_ns: int)
             yield f"delivered {had} of {expected} on {row['subject']}"
 
 
+def thinned(capture: Capture, rng: random.Random) -> Capture:
+    """A publisher's own capture, every other time without some frames, or a part of them."""
+    share = rng.choice((0.0, 0.0, 0.01, 0.1))
+    records = [record for record in capture.records if rng.random() >= share]
+    if rng.random() < 0.3:
+        first, last = sorted(rng.randrange(len(records)) for _ in range(2))
+        records = records[first:] if rng.random() < 0.5 else records[: max(last, 1)]
+    return capture.of(records)
+
+
 def spoiled(
     seed: int, ways: tuple[Way, ...], sample: int, *, shaped: bool = False,
     tally: Counter[str] | None = None,
@@ -790,7 +800,9 @@ def spoiled(
             for choice in way.picked(subject, sample, seed):
                 made: Spoiled = way.spoil(subject, choice)
                 if beside and made.at == HERE and len(made.files) == 1:
-                    made = replace(made, files=(*made.files, *beside), at="each")
+                    rng = random.Random(f"{seed} {way.name} {text_of(choice)}")
+                    others = [(name, thinned(capture, rng)) for name, capture in beside]
+                    made = replace(made, files=(*made.files, *others), at="each")
                 done = auditing.audit(made, places, {}, Path(name))
                 if tally is not None:
                     tally["spoiled"] += 1

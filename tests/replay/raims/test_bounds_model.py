@@ -74,7 +74,9 @@ def hole(sqn: int, *, lost: bool) -> Hole:
 
 
 def at_daemon(story: list[Sent]) -> Truth:
-    truth, high, before = Truth(), None, None
+    truth = Truth()
+    high: int | None = None
+    before: int | None = None
     for sqn, sent in enumerate(story):
         if not sent.came:
             continue
