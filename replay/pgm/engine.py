@@ -48,6 +48,10 @@ NOT_TOLD: Final = (
     "packets are not in this capture; whether the receiver had them cannot be told (CP007)"
 )
 INSIDE: Final = "packets were dropped inside the receiver's host after they had arrived (PG009)"
+UNREPAIRED: Final = (
+    "an original came late whose repair was on its way (NCF) and is not in this capture: which of "
+    "them the receiver had first cannot be told"
+)
 ANEW: Final = (
     "its source numbers its packets anew under the same TSI (a start of it, or another source): "
     "which of them came again cannot be told"
@@ -120,6 +124,7 @@ class PgmEngine:
         self.holes: list[Hole] = []
         self.overtaken = NotedSqns()  # their repair came, and then they did
         self._repaired = RangeSet()
+        self.unrepaired = RangeSet()  # late ones that were confirmed (NCF), and no RDATA came
         self.fates: dict[Fate, int] = dict.fromkeys(Fate, 0)
         self.unsure = False  # one was given up that may have come
         self.recovery = Durations()
@@ -269,6 +274,7 @@ class PgmEngine:
             self.ends.came((first, stop), mark, last)
         self.window.accept(first, stop, mark, last, repair=repair)
         if repair:
+            self.unrepaired.remove(first, stop)
             self.repaired += event.count
             self.useful += fresh + lacked
             self.needless += event.count - fresh - lacked
@@ -330,6 +336,8 @@ class PgmEngine:
                 continue
             self.fates[hole.fate] += hole.count
             self.unsure |= hole.fate in GIVEN_UP and hole.loss is not Certainty.PROVEN
+            if hole.fate is Fate.LATE and hole.naks and hole.ncf is not None:
+                self.unrepaired.add(hole.sqn, hole.sqn + 1)
             if hole.fate is Fate.REPAIRED:
                 self._repaired.add(hole.sqn, hole.sqn + hole.count)
                 self.recovery.add(hole.ended.at_ns - hole.revealed.at_ns)
@@ -369,6 +377,8 @@ def summary(engine: PgmEngine) -> PgmStreamRow:
         unknown |= dict.fromkeys(("lost", "recovered", "unrecovered"), NOT_TOLD)
     if receiving and engine.fates[Fate.FOREIGN]:
         unknown |= dict.fromkeys(("lost", "recovered"), NOT_TOLD)
+    if receiving and engine.unrepaired:
+        unknown |= dict.fromkeys(("lost", "recovered"), UNREPAIRED)
     if receiving and engine.anew is not None:
         unknown |= dict.fromkeys(("lost", "recovered", "unrecovered"), ANEW)
     if receiving and dropped_inside(engine):

@@ -341,6 +341,17 @@ def test_a_source_that_numbers_anew_under_its_old_name_sends_no_copies(
     )
 
 
+@pytest.mark.parametrize("repaired", [True, False])
+def test_a_late_original_whose_repair_is_not_captured_may_have_come_behind_it(
+    repaired: bool,
+) -> None:
+    events = [packet("ODATA", 1), packet("ODATA", 3, 0.01), nak(2, 0.04),
+              packet("NCF", 2, 0.041, detail="[[2,3]]"), packet("ODATA", 2, 0.05)]  # fmt: skip
+    rows = received(*events, *[packet("RDATA", 2, 0.06)] * repaired)
+    (stream, *_) = [r.detail for r in rows if r.kind == "STREAM"]
+    assert (stream["lost"], stream["recovered"]) == ((0, 0) if repaired else (None, None))
+
+
 def test_with_parity_packets_nothing_is_said_of_what_was_repaired() -> None:
     engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
     for event in (packet("ODATA", 1), packet("ODATA", 3), packet("PARITY_RDATA", None, 0.1),
