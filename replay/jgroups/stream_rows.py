@@ -136,7 +136,7 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, unasked
     }
     if row["recovered"] or row["recovered_or_late"]:
         row["recovery_ns"] = window.recovery.percentiles()
-    if window.unasked_long or ended[Outcome.UNASKED] or ended[Outcome.STOPPED]:
+    if window.unasked_long or ended[Outcome.UNASKED] or ended[Outcome.STOPPED] or _between(window):
         row["delivered"] = None
         row["unknown"]["delivered"] = _MAY_HAVE_COME
     doubted = window.of_unknown_fate(ended)
@@ -153,6 +153,14 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, unasked
             f"{at_least} or more: of {doubted} others it cannot be told, because "
             "this capture does not show how they came first, or a window that was there for them"
         )
+
+
+def _between(window: JudgedStream) -> bool:
+    """Was something delivered out of band behind what nobody has asked for, and the capture may
+    lack, or which was sent before it?"""
+    high = max((stop for _, stop in window.delivery.ranges), default=0)
+    unasked = window.before.get(Outcome.UNASKED, RangeSet()) | window.open_at_end[Outcome.NOT_YET]
+    return bool(unasked) and unasked.first() < high
 
 
 def dropped_inside(row: JGroupsStreamRow, count: int, vantage: Vantage) -> None:

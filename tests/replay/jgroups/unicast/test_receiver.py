@@ -372,6 +372,13 @@ def test_what_was_never_asked_for_may_have_been_missed_by_the_capture() -> None:
     }
 
 
+def test_what_was_delivered_out_of_band_does_not_say_that_what_is_below_it_was_not() -> None:
+    for first in (data(1), data(1, first=False)):  # 2 may be missing in the capture only
+        story = [first, 100, data(3, oob=True), 100, ack(1, 1)]
+        assert heard(B, *story).delivered() is None
+        assert heard(B, *story[:2], data(3), *story[3:]).delivered() == [[1, 1]]
+
+
 def test_what_a_request_for_a_higher_seqno_leaves_out_had_arrived() -> None:
     """A tick's request names all that is missing from the low end (jgroups.md 4.4)."""
     told = heard(B, data(1), data(3), data(5), TICK, request(4), data(4), TICK, ack(5, 1))
