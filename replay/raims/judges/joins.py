@@ -6,6 +6,7 @@ from typing import Final
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.worth import SHOWN, UNDECIDABLE, Claim
 from seqaudit.replay.raims.convergence import Convergence, Join, Uninterrupted
+from seqaudit.replay.raims.gaps import known_seqnos
 from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.reporting import About, RaimsReporter
 from seqaudit.replay.raims.seqno import base_of, frame_of, shown
@@ -44,7 +45,13 @@ def contradictions(report: RaimsReporter) -> None:
                     continue
                 if loss.before is None:
                     continue
-                for frame in _frames_of(loss):
+                frames = _frames_of(loss)
+                if frame_of(loss.after or 0) not in frames and loss.upper != loss.lower:
+                    convergence.doubt(
+                        observer.bridge, stream.publisher, stream.subject,
+                        frame_of(loss.after or 0), _GIVEN_UP,
+                    )  # fmt: skip
+                for frame in frames:
                     convergence.contradict(
                         observer.bridge, stream.publisher, stream.subject, frame, loss.mark,
                         "messages of it were lost",
@@ -130,9 +137,5 @@ def _of_join(convergence: Convergence, join: Join) -> list[tuple[Mark, str]]:
 
 
 def _frames_of(loss: Loss) -> set[int]:
-    """Time frames of which messages are lost: up to the number behind, if any before it are of its
-    frame."""
-    frames = {frame_of(loss.after or 0)}
-    if loss.before is not None and base_of(loss.before) > 1:
-        frames.add(frame_of(loss.before))
-    return frames
+    """Time frames of which messages are lost: of the one before it may have been the last."""
+    return {frame_of(first) for first, _ in known_seqnos(loss)}

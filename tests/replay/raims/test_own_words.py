@@ -654,6 +654,25 @@ def test_a_join_is_one_only_of_a_stream_that_was_seen_before_the_subscription() 
 
 
 @pytest.mark.parametrize(
+    ("chain", "contradicted"), [(None, False), (F0 + FRAME + 1, False), (F0 + 6, True)]
+)
+def test_a_loss_contradicts_a_join_only_in_the_frame_that_lacks_a_message(
+    chain: int | None, contradicted: bool
+) -> None:
+    """Joined in one frame, the stream goes on in a later one, of which messages are lost; of the
+    frame that was joined the last may have come."""
+    world = World()
+    world.data(F0, subject="_1.J")
+    world.notice("JOIN", 0.5, source=ME, kind=Kind.SUBSCRIBE, stream=None, subject="_1.J")
+    world.data(F0 + 4, 1.0, subject="_1.J", stamp=T0)
+    behind = F0 + 2 * FRAME + (0 if chain else 2)
+    world.data(behind, 20.0, subject="_1.J", stamp=T0 + 20 * SECOND, conn_id=chain)
+    rows = world.rows()
+    assert {"RA001", "RA002", "RA003"} & set(rules_of(rows))
+    assert ("RA013" in rules_of(rows)) == contradicted
+
+
+@pytest.mark.parametrize(
     ("given", "gap_s", "said"),
     [({"pub_window_time_ms": 10_000}, 12, ["proven"]), ({}, 12, []), ({}, 30, ["likely"])],
 )
