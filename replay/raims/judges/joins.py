@@ -72,8 +72,10 @@ def _frame_lost(report: RaimsReporter, notice: Notice) -> int | None:
     if notice.seqno is None:
         return None
     if base_of(notice.seqno) != 1:
-        # an unknown number may be a late copy's, which is no loss
-        return None if notice.restart else frame_of(notice.seqno)
+        # an unknown number may be a late copy's, which is no loss; it counts 1, and that it is
+        # unknown is told only where no other since the last notice is known
+        unknown = notice.restart or (notice.count == 1 and notice.total != 1)
+        return None if unknown else frame_of(notice.seqno)
     for observer in report.engine.observers:
         stream = observer.streams.get((notice.publisher or "", notice.subject or ""))
         if stream is not None and frame_of(notice.seqno) in stream.chains:
