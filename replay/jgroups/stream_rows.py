@@ -140,10 +140,8 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, unasked
         row["delivered"] = None
         row["unknown"]["delivered"] = _MAY_HAVE_COME
     doubted = window.of_unknown_fate(ended)
-    if not (doubted or unasked):
-        return
     lost = RangeSet([*window.lost, *yet])
-    for part in (*window.by_others, *window.by_rebuilt):
+    for part in chain(window.by_others if unasked else (), window.by_rebuilt):
         for repaired in window.unrecovered.missing(*part):
             doubted += total(lost.remove(*repaired))
     at_least = lost.total()

@@ -20,6 +20,7 @@ from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
+from seqaudit.replay.contract.worth import BEGINNING, END
 from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, MemberEnds
 from seqaudit.replay.jgroups.evidence import Beginning, Life, Stamps
@@ -100,6 +101,12 @@ class UnicastEngine:
         if found is None:
             found = self.stamps[member] = Stamps()
         return found
+
+    def one_window(self, stream: Stream, since: Mark | None, until: Mark | None) -> bool:
+        """Do the receiver's own numbers leave no SEND_FIRST_SEQNO out between two moments, so that
+        no window which had more was lost there unseen? Null: open on that side."""
+        own = self.stamps_of(stream.receiver)
+        return own.none_missing(since or Mark(BEGINNING, 0), until or Mark(END, 0))
 
     # -- events ----------------------------------------------------------------------------------
 
@@ -206,6 +213,9 @@ class UnicastEngine:
         ):
             received.beginning.bound = 0
         received.settle()
+        for gap in received.gaps if self._release().timestamps else ():
+            if gap.requested and not self.one_window(stream, gap.before, gap.requested):
+                received.by_rebuilt.add(gap.first, gap.stop)
 
     def _was_quiet(self, mark: Mark | None) -> bool:
         """Had the capture gone on for longer than an unacknowledged message rests?"""

@@ -5,7 +5,7 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
-from seqaudit.replay.contract.worth import BEGINNING, END, LIKELY, PLACED, SHOWN, TIMED, UNDECIDABLE
+from seqaudit.replay.contract.worth import LIKELY, PLACED, SHOWN, TIMED, UNDECIDABLE
 from seqaudit.replay.jgroups.findings import took, with_part
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
 from seqaudit.replay.jgroups.unicast.receiver import ReceiverMachine
@@ -42,11 +42,6 @@ class ReceiverFindings(UnicastReporter):
         received = stream.received
         assert received is not None
         gaps = received.gaps_by_seqno()
-        for gap in gaps:
-            if not gap.requested or not self.release.timestamps:
-                continue
-            if not self._one_window(stream, gap.before, gap.requested):
-                received.by_rebuilt.add(gap.first, gap.stop)
         yield from self.repaired(stream, "UC001", received)
         recovered = with_part(gaps, Outcome.RECOVERED)
         slow = [gap for gap in recovered if (took(gap) or 0) > SLOW_TICKS * self.interval_ns]
@@ -63,10 +58,7 @@ class ReceiverFindings(UnicastReporter):
         yield from self.missed_by_capture(stream, received, "UC033")
 
     def _one_window(self, stream: Stream, since: Mark | None, until: Mark | None) -> bool:
-        """Do the receiver's own numbers leave no SEND_FIRST_SEQNO out between two moments, so that
-        no window which had more was lost there unseen? Null: open on that side."""
-        own = self.engine.stamps_of(stream.receiver)
-        return own.none_missing(since or Mark(BEGINNING, 0), until or Mark(END, 0))
+        return self.engine.one_window(stream, since, until)
 
     def _first_lost(self, facts: Facts, stream: Stream) -> Iterator[Finding]:
         received = stream.received

@@ -372,6 +372,17 @@ def test_what_was_never_asked_for_may_have_been_missed_by_the_capture() -> None:
     }
 
 
+@pytest.mark.parametrize(("stamp", "certainty", "lost"), [(2, "proven", 1), (3, "likely", None)])
+def test_the_figure_of_what_is_lost_is_as_sure_as_its_finding(
+    stamp: int, certainty: str, lost: int | None
+) -> None:
+    # A number that is left out may be of a SEND_FIRST_SEQNO: the window that asks is a new one.
+    story = [data(1), TICK, ack(1, 1), data(2), data(4), TICK, ack(2, stamp), request(3), data(3)]
+    told = heard(B, *story, TICK, ack(4, stamp + 1))
+    assert ("UC001", certainty) in told.findings()
+    assert told.told("lost", "recovered") == {"lost": lost, "recovered": 1}
+
+
 def test_what_was_delivered_out_of_band_does_not_say_that_what_is_below_it_was_not() -> None:
     for first in (data(1), data(1, first=False)):  # 2 may be missing in the capture only
         story = [first, 100, data(3, oob=True), 100, ack(1, 1)]
