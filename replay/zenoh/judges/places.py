@@ -101,7 +101,6 @@ def _discarded(
 ) -> Iterator[Finding]:
     """Samples in frames that came and were thrown away; some were asked for later (ZN006)."""
     asked = certificates.asked_for(mine)
-    marks = source.discarded.marks
     lacked = RangeSet(
         (sn, sn + 1)
         for sn, mark in sorted(source.refused.items())
@@ -113,6 +112,8 @@ def _discarded(
         (rest, Claim(Certainty.LIKELY, ORDERED.rests)),
     ):
         if ranges:
+            known = {at for sn, at in source.refused.items() if ranges.within(sn, sn + 1)}
+            marks = sorted(known) or source.discarded.marks
             yield report.make(
                 stream, "ZN006", claim,
                 "{count:sample} of {sender_member} arrived in frames that the receiving "

@@ -488,8 +488,12 @@ def test_a_late_frame_whose_sample_is_asked_for_later_was_thrown_away() -> None:
     late = z.frame(session.sns[False], z.push(z.put(1)))
     session.lose().put(2).raw(late)
     assert said(session.played()[1], "ZN006")[0] == ("likely", [])  # of the counter
+    session.raw(z.frame(session.sns[False] - 3, z.push(z.put(0))))  # a copy, which nobody lacks
     found = answered(session.ask(1, "_sn=1.."), 1, 1, 2).played()[1]
     assert ("proven", [[1, 1]]) in said(found, "ZN006")
+    shown = {r.detail["certainty"]: [one["frame"] for one in r.detail["evidence"]] for r in found
+             if r.kind == FINDING and r.rule == "ZN006" and r.detail["seqnos"]}  # fmt: skip
+    assert len(shown["proven"]) == 1 and not set(shown["proven"]) & set(shown["likely"])
 
 
 def test_what_a_router_asks_for_another_node_may_have_lacked() -> None:
