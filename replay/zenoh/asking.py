@@ -59,6 +59,11 @@ class Asking:
         """It asks again and again for what it was brought, as one that was undeclared (9.4)."""
         return self._again >= MANY_TIMES
 
+    @property
+    def may_have_left(self) -> bool:
+        """It has asked again for what it was brought: so does one that was undeclared."""
+        return self._again > 0
+
     def _asks_again(self, query: Query) -> None:
         before, self._before = self._before, query
         ended = None if before is None or not before.final else before.ended

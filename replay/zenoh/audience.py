@@ -52,6 +52,12 @@ class _Left:
     last: int | None = None
     bordered: bool = False
 
+    def was(self, last: int) -> None:
+        """One of them had come so far."""
+        if len(self.at) < MAX_SOURCES:
+            self.at.add(last)
+            self.last = last if self.last is None else max(last, self.last)
+
 
 @dataclass(frozen=True, slots=True)
 class _AroundSource:
@@ -327,8 +333,9 @@ class Audience:
             left.bordered |= bool(one.border)
             for lane in (one, *self.lanes_of(one).all):
                 if lane.last is not None:
-                    left.at.add(lane.last)
-                    left.last = lane.last if left.last is None else max(lane.last, left.last)
+                    left.was(lane.last)
+                if lane.pending:  # what is missing before these may be missing here alone
+                    left.was(lane.pending.stop() - 1)
 
     def asks_history(self, subject: str, query: Query) -> None:
         """The initial history query of a subscriber of that key expression.
@@ -439,12 +446,18 @@ class Audience:
         self, requester: str, responder: str, told: Advanced, asked: Parameters, at_ns: int
     ) -> list[Subscriber]:
         """Whose query this is: the subscriber of that key expression, or all it may be."""
-        if told.source is None or (
-            told.role == "*" and self.declared.ended(requester, told.subject)
-        ):
+        if told.source is None:
             return []
         found = []
         sources = self.asked_sources(requester, told.source)
+        if told.role == "*" and self.declared.ended(requester, told.subject):
+            for source in sources:
+                first = placed(source, asked.first)
+                if first is None:
+                    continue
+                left = self._left.setdefault((source.receiver, self.machine(source)), _Left())
+                left.was(first - 1)
+            return []
         if not sources:
             source = self._sources.add(Source(responder, requester, told.source))
             if told.role == "pub":

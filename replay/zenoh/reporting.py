@@ -160,7 +160,7 @@ class ZenohReporter(Reporter[ZenohSubject]):
 
     def proven(self, source: Source, subscriber: Subscriber) -> tuple[RangeSet, RangeSet]:
         """What frames prove to have been missed: what came back, and what did not."""
-        if not self.certain(source):
+        if not self.certain(source) or subscriber.asking.may_have_left:
             return RangeSet(), RangeSet()
         found = self._proven.get(id(subscriber))
         if found is None:

@@ -55,7 +55,7 @@ def why(one: Subscriber, lanes: Lanes, source: Source, link: Link, *, crossing: 
         return OVERTAKEN
     if one.asking.by_one:
         return SHARED_OUT
-    if one.asking.behind or one.asking.left:
+    if one.asking.behind or one.asking.may_have_left:
         return BEHIND
     passed_over = one.recovery_shown() is None and one.at_once.count
     if passed_over and RangeSet(one.at_once.delivery.ranges) != RangeSet(one.delivery.ranges):

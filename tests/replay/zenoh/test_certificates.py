@@ -225,6 +225,30 @@ def test_one_that_was_undeclared_asks_for_nobody_who_subscribes_later(
     assert said(found, "ZN001") == said(found, "ZN002") == said(found, "CP007") == []
 
 
+@pytest.mark.parametrize("asks_before", [False, True])
+def test_one_that_was_undeclared_had_what_the_capture_lacks(asks_before: bool) -> None:
+    """Recorded, and a frame taken out: it asks from where it was, which is not where it seems."""
+    session = uncaptured(WideSession().put(0, 1), 2)
+    session.publisher(z.push(z.put(None), 0, "demo/other") if asks_before else z.push(z.put(3)))
+    session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1)).wait(0.1)
+    if asks_before:
+        answered(session.ask(1, "_sn=4.."), 1).wait(0.1)
+    session.subscriber(z.declare(2, 2, 1, own=False)).put(5, 6).wait(0.3)  # 4 was for nobody
+    found = answered(session.ask(2, "_sn=4.."), 2, 4, 5, 6).put(7).wait(3).put(8).played()[1]
+    rows = [r.detail for r in found if r.kind == STREAM and r.detail.get("kind") == "samples"]
+    assert (rows[-1]["delivered"], rows[-1]["lost"]) == ([[5, 8]], 0)
+    assert said(found, "ZN001") == []
+
+
+def test_who_has_asked_once_again_for_what_it_was_brought_proves_no_loss() -> None:
+    """Recorded, and cut off at both ends: two requests of one that had been undeclared."""
+    session = answered(WideSession().put(0).lose().put(2).ask(1, "_sn=1.."), 1, 1, 2)
+    assert [sure for sure, _ in said(settled(session, 3).played()[1], "ZN001")] == ["proven"]
+    found = answered(session.wait(0.3).ask(2, "_sn=1.."), 2, 1, 2).put(6).played()[1]
+    assert "proven" not in [sure for sure, _ in said(found, "ZN001")]
+    assert (stream(found)["delivered"], stream(found)["lost"]) == (None, None)
+
+
 def test_one_that_was_undeclared_asks_for_none_that_had_more() -> None:
     """Recorded: it had not been handed what came 0.4 ms before its end, and asks from there on."""
     session = WideSession().put(0)
