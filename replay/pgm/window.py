@@ -347,7 +347,7 @@ class PgmWindow:
             hole.last_nak_ns, hole.decided = mark.at_ns, mark
             due = mark.at_ns + self.settings.ncf_wait_ns
             if hole.unconfirmed + 1 < self.settings.ncf_retries:
-                due = max(hole.due_ns, mark.at_ns + self._rounds_ns())
+                due = max(hole.due_ns, mark.at_ns + self.rounds_ns())
             self._set_due(hole, due)
 
     def confirmed(self, sqns: list[int], mark: Mark) -> None:
@@ -370,7 +370,7 @@ class PgmWindow:
         """Did messages wait then behind a packet that was dropped inside?"""
         return any(
             one.came.at_ns <= at_ns <= (one.again.at_ns if one.again else
-                                        one.asked.at_ns + self._rounds_ns())
+                                        one.asked.at_ns + self.rounds_ns())
             for one in self.inside.values()
         )  # fmt: skip
 
@@ -425,7 +425,7 @@ class PgmWindow:
 
     # -- inside ----------------------------------------------------------------------------------
 
-    def _rounds_ns(self) -> int:
+    def rounds_ns(self) -> int:
         """All rounds with the longest back-offs: nobody waits longer."""
         whole = self.settings.back_off_ns + self.settings.data_wait_ns
         return self.settings.data_retries * whole
@@ -444,7 +444,7 @@ class PgmWindow:
         for sqn in range(low, stop):
             hole = Hole(sqn, self._last, mark, by, leaks=self._leaks)
             self.holes[sqn] = hole
-            self._set_due(hole, mark.at_ns + self._rounds_ns())
+            self._set_due(hole, mark.at_ns + self.rounds_ns())
 
     def _set_due(self, hole: Hole, due_ns: int) -> None:
         hole.due_ns = due_ns

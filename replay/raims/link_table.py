@@ -271,6 +271,15 @@ class LinkTable:
         link = self.pgm.get(stream.link)
         return link is not None and any(link.held_up(at_ns) for at_ns in times_ns)
 
+    def waits_over(self, stream: RaimsStream, times_ns: Iterable[int], at_ns: int) -> bool:
+        """May what its link handed on then have been so on the other side of one of these times,
+        which are no further away than a receiver waits?"""
+        link = self.pgm.get(stream.link)
+        if link is None:
+            return False
+        near = (one for one in times_ns if abs(at_ns - one) <= link.window.rounds_ns())
+        return any(stream.at_a_change or link.held_up(one) for one in near)
+
     def behind(self, stream: RaimsStream) -> Missing:
         """What did not come of a TSI behind the stream's last message."""
         link, last = self.pgm.get(stream.link), stream.last_sqn

@@ -42,7 +42,7 @@ class LossRow(TypedDict):
 
     after: Annotated[int | str | None, "the seqno before; null: not known"]
     before: Annotated[int | str | None, "the seqno behind; null: the capture ended"]
-    lower: Annotated[int, "lost at least"]
+    lower: Annotated[int, "lost at least; or not captured, where the stream's lost is null"]
     upper: Annotated[int | None, "lost at most; null: nothing bounds it"]
     known_by: str
     missing_sqns: Annotated[

@@ -10,7 +10,7 @@ from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.bounds import bounds_of
 from seqaudit.replay.raims.gaps import known_seqnos
-from seqaudit.replay.raims.reporting import SEEMED_SILENT, About, RaimsReporter
+from seqaudit.replay.raims.reporting import HELD_UP, SEEMED_SILENT, About, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
 from seqaudit.replay.raims.streams import ELSEWHERE, RaimsStream, RepeatedMessage, ReportedVerdict
 from seqaudit.replay.raims.truth import BY_NOTHING, BY_SQNS
@@ -142,6 +142,7 @@ def _steps(
 ) -> Iterator[Finding]:  # fmt: skip
     """Losses, each group as sure as what lies between the messages on both sides."""
     groups: dict[tuple[Certainty, str, bool], list[ReportedVerdict]] = {}
+    changes_ns: list[int] = []  # of what the observer subscribes to
     for step in steps:
         if step.loss is None:
             continue
@@ -149,7 +150,9 @@ def _steps(
         if stream.ignored and report.seemed_dropped(stream):
             sure, why = Certainty.UNDECIDABLE, SEEMED_SILENT
         elif sure is Certainty.PROVEN and step.loss.told is None:
-            why = _otherwise(stream, step)
+            changes_ns = changes_ns or [*report.observer.changes.made_ns(stream.subjects)]
+            near = report.engine.links.waits_over(stream, changes_ns, step.mark.at_ns)
+            why = HELD_UP if near else _otherwise(stream, step)
             sure = Certainty.LIKELY if why else sure
         stands = step.loss.told is None and step.verdict.counted > 0
         stands = stands and report.stands(stream, step.loss.mark.frame)

@@ -499,6 +499,29 @@ def test_what_was_on_its_way_to_a_dropped_peer_does_not_show_that_it_is_there() 
         assert stream.ignored == ignored
 
 
+@pytest.mark.parametrize(("behind_s", "sure"), [(0.002, "likely"), (30.0, "proven")])
+def test_a_loss_where_a_wait_and_a_subscription_end_together_is_likely(
+    behind_s: float, sure: str
+) -> None:
+    """Packet 2 is given up, and what waited is handed on: as still wanted, or no more."""
+
+    def world(left: float | None) -> World:
+        told = World()
+        for sqn, value, at in ((1, 0, 0.0), (3, 2, 0.05), (4, 3, 60.0)):
+            if sqn == 4 and left is not None:
+                told.notice("LEAV", left, source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=2,
+                            subject="_1.A")  # fmt: skip
+            told.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+            told.data(F0 + value, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+            for turn in range(10 if sqn == 3 else 0):
+                told.engine.feed(nak_on_link(2, 0.1 + turn / 2))
+        return told
+
+    (stream,) = [r.detail for r in world(None).rows() if r.kind == STREAM]
+    given_up = (stream["losses"][0]["at_ns"] - T0) / SECOND
+    assert sureness_of(world(given_up + behind_s).rows())["RA001"] == [sure]
+
+
 @pytest.mark.parametrize("third", [2, 3, 4])
 def test_what_is_missing_before_the_first_unwanted_message_may_have_been_wanted(third: int) -> None:
     """The subscription ends behind packet 1; packet ``third`` has the next message captured. Where
