@@ -88,8 +88,8 @@ class JudgedStream:
     Attributes:
         before: what was sent before the capture, by how its gap ended in it.
         by_others: repaired without an own request, and older than its copy by no IP id.
-        by_rebuilt: asked for by no window but one that was built anew: the one before may have had
-            it.
+        by_rebuilt: asked for by no window but one built anew: the one before may have had it.
+        for_no_window: came when no window was there.
         left_out: not captured, and an own request for others shows that it was had.
         passed_over: not captured, and acknowledged by a window that may have begun behind them.
         silent: not captured, and had in all likelihood, as nobody asked when its sender named it.
@@ -106,6 +106,7 @@ class JudgedStream:
         self.before: dict[Outcome, RangeSet] = {}
         self.by_others = RangeSet()
         self.by_rebuilt = RangeSet()
+        self.for_no_window = RangeSet()
         self.silent = RangeSet()
         self._had_below = 0  # by its ACKs
         self.left_out = RangeSet()
@@ -314,8 +315,9 @@ class JudgedStream:
 
     def _asked_by(self, until_ns: int) -> RangeSet:
         """What requests named until then, of those that are remembered."""
-        named = (ranges for mark, ranges in self._requests if mark.at_ns <= until_ns)
-        return RangeSet(part for ranges in named for part in ranges)
+        return RangeSet(
+            p for mark, named in self._requests if mark.at_ns <= until_ns for p in named
+        )
 
     def _cut_off(self, first: int, stop: int, outcome: Outcome) -> None:
         self.open_until_ns = max(self.open_until_ns or 0, self._lost_from(first))
@@ -372,8 +374,8 @@ class JudgedStream:
 
     def came_before(self, outside: RangeSet) -> None:
         """What came when no window was there for it, and was asked for later, was not lost."""
-        for part in outside:
-            self.by_rebuilt.add(*part)
+        self.for_no_window = outside
+        self.by_rebuilt |= outside
 
     def lacks_messages(self) -> bool:
         """Does the capture lack some that the member had, by its own words?"""
@@ -503,11 +505,8 @@ class JudgedStream:
         for answered in list(self._answered):
             (first, stop), gap, _, took_ns = answered
             first, stop = max(first, part[0]), min(stop, part[1])
-            if (
-                first < stop
-                and Outcome.RECOVERED in gap.parts
-                and self._is_late_original(answered, event)
-            ):
+            repaired = first < stop and Outcome.RECOVERED in gap.parts
+            if repaired and self._is_late_original(answered, event):
                 self._was_late(gap, first, stop, took_ns)
 
     def _is_late_original(self, answered: Answered, event: Event) -> bool:

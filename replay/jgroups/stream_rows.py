@@ -144,6 +144,8 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, unasked
     for part in chain(window.by_others if unasked else (), window.by_rebuilt):
         for repaired in window.unrecovered.missing(*part):
             doubted += total(lost.remove(*repaired))
+    for part in window.for_no_window:
+        doubted += total(lost.remove(*part))
     at_least = lost.total()
     if doubted:
         row["lost"], row["lost_seqnos"] = None, inclusive(listed(lost))

@@ -116,7 +116,7 @@ class _McastFindings(WindowReporter[McastStream]):
                 if outcome is not Outcome.BEFORE:
                     for piece in part.ranges:
                         others.add(*piece)
-        for asked in receiver.lacked_highest.ranges:
+        for asked in receiver.lacked_highest.ranges - receiver.by_rebuilt:
             for piece in list(others.within(*asked)):
                 lacked.add(*piece)
                 others.remove(*piece)
@@ -147,8 +147,14 @@ class _McastFindings(WindowReporter[McastStream]):
             )
         ]
         if receiver.ended is None:
-            lost = parts_of(gaps, Outcome.UNRECOVERED)
-            yield from self.never_came(stream, "MC002", gaps, lost)
+            lost = RangeSet(parts_of(gaps, Outcome.UNRECOVERED))
+            yield from self.never_came(stream, "MC002", gaps, lost - receiver.for_no_window)
+            yield from self._of_gaps(
+                stream, "MC002", gaps, lost & receiver.for_no_window, LIKELY,
+                "{count:message} of {sender_member} came to {receiver_member} when it had no "
+                "window for {count|it|them}, and no copy came when it asked; nothing behind "
+                "{count|it|them} can be delivered in order.",
+            )  # fmt: skip
         elif gaps and receiver.ended[1] == "its sender left the view":
             yield self.gap_finding(
                 stream, "MC019", gaps, parts_of(gaps, Outcome.UNRECOVERED),

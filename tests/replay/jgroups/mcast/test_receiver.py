@@ -762,6 +762,29 @@ def test_identical_datagrams_are_there_twice_whether_or_not_a_window_is() -> Non
 
 
 @pytest.mark.rule("R2")
+def test_what_came_for_no_window_is_not_said_to_have_never_come() -> None:
+    asked = [step for _ in range(6) for step in (TICK, xmit_req(1, 2, 3, by=C, of=B))]
+    told = heard(C, *LET_IN, msg(1, 2, by=B), view("ABC", 3, 2), msg(4, by=B), ack(1, by=C), *asked)
+    assert told.findings("MC015", "MC018") == [
+        ("MC002", "likely", [[3, 3]]), ("MC002", "likely", [[1, 2]])
+    ]  # fmt: skip
+    assert told.told("lost", "lost_seqnos", "unrecovered", sender=B) == {
+        "lost": None, "lost_seqnos": [[3, 3]], "unrecovered": 3,
+    }  # fmt: skip
+
+
+@pytest.mark.rule("R2")
+def test_the_last_message_that_highest_seqno_tells_of_may_have_come_before_its_window() -> None:
+    # B's pause goes on until C has the view with it.
+    told = heard(C, *LET_IN, msg(1, by=B), 600, view("ABC", 3, 2), highest(1, by=B),
+                 xmit_req(1, by=C, of=B), 5, msg(1, by=B), ack(1, by=C, of=B))  # fmt: skip
+    assert ("MC003", "likely", [[1, 1]]) in told.findings()
+    later = heard(C, *LET_IN, view("ABC", 3, 2), msg(1, by=B), 600, highest(2, by=B),
+                  xmit_req(2, by=C, of=B), 5, msg(2, by=B), ack(2, by=C, of=B))  # fmt: skip
+    assert ("MC003", "proven", [[2, 2]]) in later.findings()
+
+
+@pytest.mark.rule("R2")
 def test_what_was_sent_behind_a_message_that_came_to_the_window_was_lost() -> None:
     told = heard(
         C, *LET_IN, view("ABC", 3, 2), msg(2, by=B), msg(4, by=B), ack(1, by=C), TICK, TICK,
