@@ -11,7 +11,7 @@ MAX_KEPT_HAD: Final = 10_000
 MAX_KEPT_BROUGHT: Final = 100_000
 #: A sample and a request that cross are no further apart: recorded with 32 ms.
 CROSSING_NS: Final = 100_000_000
-#: Bytes of one request may be damaged.
+#: Bytes of one request may be damaged, and one heartbeat may not have been read.
 MANY_TIMES: Final = 2
 
 
@@ -33,6 +33,7 @@ class Asking:
         self.had: list[Had] = []
         self.by_one: dict[int, tuple[int, frozenset[int]]] = {}
         self.behind = False
+        self.passed_beats = 0  # in a row, that tell of more than it seems to have, and no request
         self._before: Query | None = None
         self._brought = RangeSet()  # by answers before the last
         self._again = 0  # times that it asked for what it had been brought
@@ -41,8 +42,18 @@ class Asking:
         self._until: Mark | None = None  # when it last asked, or a query of it ended
         self._lapsed: list[Query] = []  # queries that were not seen to end
 
+    @property
+    def passes_beats(self) -> bool:
+        """It does not lack what the last heartbeats told of: it would have asked (9.4)."""
+        return self.passed_beats >= MANY_TIMES
+
+    def told(self, *, still_open: bool) -> None:
+        """A heartbeat tells of more than it seems to have: it asks then, if no query is open."""
+        self.passed_beats += not still_open
+
     def asked(self, query: Query, last: int | None) -> None:
         """A request for what it misses, at a time when all up to ``last`` seems handed on."""
+        self.passed_beats = 0
         if self.since is None:
             self.since = query.asked.frame
         if self._handed is None or query.asked.at_ns - self._handed[0] > CROSSING_NS:

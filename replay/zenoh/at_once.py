@@ -8,6 +8,7 @@ from typing import Final
 
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import DeliveryOrder, Range
+from seqaudit.replay.zenoh.query import Miss
 
 #: Gaps that a subscriber with recovery does not let pass without a query: it asks in the same
 #: callback, a millisecond later at most as a rule.
@@ -37,6 +38,10 @@ class AtOnce:
         if first < stop:
             self.delivery.deliver(first, stop)
             self.last = stop - 1
+
+    def misses(self, *, cached: bool) -> list[Miss]:
+        """The callbacks that were due."""
+        return [Miss(a, b, mark, mark.at_ns, (), cached) for (a, b), mark in self.missed]
 
     def was_not_handed(self, first: int) -> None:
         """What came from this sample on came to nobody, and so did what told of a gap before it."""

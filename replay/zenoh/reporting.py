@@ -25,7 +25,9 @@ HOP_SYSTEM: Final = "zenoh-hop"
 #: Why nothing is proven of what is missing.
 OR_NOT_CAPTURED: Final = "lost, or not captured: no frame here shows which"
 #: Outcomes that are no loss.
-NO_LOSS: Final = frozenset({Outcome.REORDERED, Outcome.UNCAPTURED, Outcome.UNASKED})
+NO_LOSS: Final = frozenset(
+    {Outcome.REORDERED, Outcome.UNCAPTURED, Outcome.UNASKED, Outcome.REPAIRED}
+)
 
 
 @dataclass(slots=True)

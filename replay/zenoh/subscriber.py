@@ -198,6 +198,7 @@ class Subscriber:
             self.heard, self.heard_at = told, mark
         if self.tracker is not None and self.last is not None and told > self.last:
             self.tracker.reveal(told + 1, mark, BY_HEARTBEAT)
+            self.asking.told(still_open=bool(self.queries))
 
     def query(self, query: Query) -> None:
         """A query of this subscriber for this source: S11, S13 (one of several), S15, S17, S23."""
@@ -289,6 +290,9 @@ class Subscriber:
         if self.asks_from is not None:
             # It asks at every gap; where it did not, it had them, or the query is not here.
             self._set_aside(self._unasked, Outcome.UNASKED, reasons.UNASKED)
+            if self.last is not None and self.asking.passes_beats and self.around.has_cache():
+                tail = self.unrecovered & RangeSet([(self.last + 1, END)])
+                self._set_aside(tail, Outcome.REPAIRED, reasons.UNASKED)
 
     def _went_on_at_once(self) -> None:
         """It let many gaps pass and never asked: it has no recovery, and late samples came in vain.
@@ -298,10 +302,7 @@ class Subscriber:
         self.delivery = self.at_once.delivery
         self.counts[Outcome.UNRECOVERED] -= self.unrecovered.total()
         self.unrecovered = RangeSet(span for span, _ in self.at_once.missed)
-        self.misses = [
-            Miss(a, b, mark, mark.at_ns, (), self.around.has_cache())
-            for (a, b), mark in self.at_once.missed
-        ]
+        self.misses = self.at_once.misses(cached=self.around.has_cache())
         self.waits = []
         self.counts[Outcome.UNRECOVERED] += self.unrecovered.total()
         for gap in self.gaps:

@@ -126,6 +126,15 @@ def _not_captured(
                           for h in holes[:MAX_EVIDENCE]],
                 facts={"count": sum(hole.stop - hole.first for hole in holes)},
             )  # fmt: skip
+    had = [gap for gap in gaps if Outcome.REPAIRED in gap.parts]
+    if had:
+        yield report.gap_finding(
+            stream, "CP007", had, parts_of(had, Outcome.REPAIRED),
+            "{count:sample} of {sender_member} {count|is|are} not in this capture, and {beats} "
+            "heartbeats in a row that tell of {count|it|them} made {receiver_member} ask for "
+            "nothing: it had {count|it|them}, or the capture missed its requests.",
+            claim=LIKELY, beats=subscriber.asking.passed_beats,
+        )  # fmt: skip
     unasked = [gap for gap in gaps if Outcome.UNASKED in gap.parts and gap.first not in passed]
     if unasked:
         yield report.gap_finding(
@@ -283,6 +292,7 @@ def _tail(
         return
     assert subscriber.heard_at is not None
     lost = RangeSet([(subscriber.last + 1, subscriber.heard + 1)]) - subscriber.in_holes
+    lost -= RangeSet(parts_of(subscriber.gaps, Outcome.REPAIRED))
     if not lost:
         return
     claim = Claim(

@@ -760,6 +760,19 @@ def test_what_was_lost_before_the_first_sample_is_in_no_figure(
     assert row["unknown"].get("lost", "").partition(":")[0] == (told or "")
 
 
+@pytest.mark.parametrize(("beats", "rule"), [(2, "CP007"), (1, "ZN003")])
+def test_who_lets_heartbeats_pass_does_not_lack_what_they_tell_of(beats: int, rule: str) -> None:
+    """It asked at the first; the frame with the answer was not captured, or lost."""
+    session = WideSession().put(0).lose().heartbeat(1).ask(1, "_sn=1..1", TOKEN).lose()
+    answered(session, 1).wait(0.3)
+    for _ in range(beats):
+        session.heartbeat(1).wait(0.3)
+    found = session.played()[1]
+    assert said(found, rule) == [("likely", [[1, 1]])]
+    assert not said(found, "ZN003" if rule == "CP007" else "CP007")
+    assert (stream(found)["lost"] is None) == (rule == "CP007")
+
+
 def test_who_knows_nothing_of_what_its_node_has_had_for_long_is_another_subscriber() -> None:
     """Recorded: two had been undeclared, and a third without recovery kept their declaration."""
     session = WideSession().put(0, 1, 2).wait(0.3).lose().heartbeat(3)
