@@ -49,6 +49,10 @@ FIRST: Final = (
     "frames are missing before its first sample, which is not the publisher's first: what these "
     "held nothing asks for"
 )
+UNHEARD: Final = (
+    "no subscriber is declared or asks in this capture, which began after the session: over UDP a "
+    "publisher may not have heard that there is none"
+)
 NOBODY: Final = (
     "samples come for a node that declared no subscriber here: it has none, or one whose "
     "declaration is not in this capture"

@@ -22,7 +22,7 @@ from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.query import Query
-from seqaudit.replay.zenoh.reasons import BLIND, FIGURES, FIRST, NOBODY, RECOVERED
+from seqaudit.replay.zenoh.reasons import BLIND, FIGURES, FIRST, NOBODY, RECOVERED, UNHEARD
 from seqaudit.replay.zenoh.report_rows import (
     ControlRow,
     MissRow,
@@ -108,6 +108,9 @@ def summary(
             _lacking(row, proven, BLIND, subscriber.unseen.total())
         elif engine.world is None and proven < (row["lost"] or 0):
             _lacking(row, proven, why_lacking(subscriber, source, report.worth))
+        alone = unknown and not engine.link.session_starts and engine.link.transport == "udp"
+        if alone and not engine.link.multicast and row["delivered"] is not None:
+            _untold(row, ("delivered", "misses", "subscribers"), UNHEARD)
         early = before_the_first(subscriber, source)
         if row["lost"] is not None and early and engine.world is None:
             why = f"{proven} or more, {row['lost'] + early} at most: {FIRST}"
