@@ -198,8 +198,12 @@ class UnicastEngine:
             found = self._lives[member] = Life(self._elapsed)
         return found
 
+    def last_own(self, member: str) -> Mark | None:
+        """The last unicast that a member sent, to anybody."""
+        return self._life(member).last
+
     def _last_own_ns(self, member: str) -> int:
-        own = self._life(member).last
+        own = self.last_own(member)
         return 0 if own is None else own.at_ns
 
     def _settle(self, stream: Stream, received: Arrivals) -> None:

@@ -47,15 +47,22 @@ class SenderFindings(UnicastReporter):
         for repeats in (facts.purged, facts.unanswered):
             for repeat in repeats.kept:
                 if repeat.requests >= ENDLESS_REQUESTS and not repeat.answered:
+                    lives = self._lives(stream, repeat.last)
                     yield self.repeated(
-                        stream, "UC011", repeat, SHOWN,
+                        stream, "UC011", repeat, SHOWN if lives else LIKELY,
                         "{receiver_member} asked {requests:time} for the same {count:message} of "
-                        "{sender_member} and no copy entered its window; none was seen to be sent",
+                        "{sender_member} and no copy entered its window; none was seen to be sent"
+                        + ("" if lives else ", nor anything else: it was paused, or has died"),
                         self._behind(machine, stream, repeat),
                     )  # fmt: skip
         yield from self._sync_answers(facts, stream)
         yield from self._unacked(machine, facts, stream)
         yield from self._sender_oddities(facts, stream)
+
+    def _lives(self, stream: Stream, until: Mark) -> bool:
+        """Has the sender sent any unicast within the tick before then, or later?"""
+        own = self.engine.last_own(stream.sender)
+        return own is not None and own.at_ns >= until.at_ns - self.interval_ns
 
     @staticmethod
     def _behind(machine: SenderMachine, stream: Stream, repeat: RepeatedRequest) -> int:

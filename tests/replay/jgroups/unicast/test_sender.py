@@ -21,6 +21,7 @@ from tests.replay.jgroups.unicast.builders import (
 )
 
 U4 = "unicast4"
+LIVES = ack(1, by=A, at=B)  # A sends something
 UNTOLD = "cannot be told"
 
 
@@ -257,15 +258,19 @@ def test_what_was_acknowledged_is_skipped_and_twice_in_a_row_it_is_a_purge() -> 
 @pytest.mark.parametrize("shows", [request(6), ack(5, 2)], ids=["left out", "acknowledged"])
 def test_what_was_had_in_the_end_is_not_asked_for_endlessly(shows: Step) -> None:
     """The answer is not in the capture; later words of the receiver show that it came."""
-    story = [data(1, 7), ack(2, 1), *[request(3), TICK] * 5]
+    story = [data(1, 7), ack(2, 1), *[request(3), LIVES, TICK] * 5]
     assert ("UC011", "proven") in heard(A, *story).findings()
     assert "UC011" not in dict(heard(A, *story, shows).findings())
 
 
 @pytest.mark.rule("unicast P6")
 def test_five_unanswered_requests_are_endless() -> None:
-    story = [data(1), data(2, 5), TICK, ack(5, 1), *[300, request(3, 4)] * 5]
-    assert heard(A, *story).findings() == [("UC010", "likely"), ("UC011", "proven")]
+    story = [data(1), data(2, 5), TICK, ack(5, 1)]
+    told = heard(A, *story, *[300, request(3, 4), LIVES] * 5)
+    assert told.findings() == [("UC010", "likely"), ("UC011", "proven")]
+    # One that is paused reads none of them, and answers when it goes on.
+    silent = heard(A, *story, LIVES, *[300, request(3, 4)] * 5)
+    assert silent.findings() == [("UC010", "likely"), ("UC011", "likely")]
 
 
 # -- the tick --------------------------------------------------------------------------------------
@@ -407,7 +412,7 @@ def test_a_stale_ack_is_rightly_ignored() -> None:
 
 
 def test_a_sender_that_obeys_a_stale_ack_has_purged_what_is_asked_for() -> None:
-    told = heard(A, *STALE, *[TICK, request(3, 4)] * 5)
+    told = heard(A, *STALE, *[TICK, request(3, 4), LIVES] * 5)
     errors = [rule for rule in told.findings() if rule[0] in ("UC009", "UC010", "UC011")]
     assert errors == [("UC009", "likely"), ("UC010", "likely"), ("UC011", "proven")]
     assert told.finding("UC009")["seqnos"] == [[3, 4]]
