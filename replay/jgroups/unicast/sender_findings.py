@@ -47,7 +47,7 @@ class SenderFindings(UnicastReporter):
         for repeats in (facts.purged, facts.unanswered):
             for repeat in repeats.kept:
                 if repeat.requests >= ENDLESS_REQUESTS and not repeat.answered:
-                    lives = self._lives(stream, repeat.last)
+                    lives = self._lives(stream, repeat)
                     yield self.repeated(
                         stream, "UC011", repeat, SHOWN if lives else LIKELY,
                         "{receiver_member} asked {requests:time} for the same {count:message} of "
@@ -59,10 +59,12 @@ class SenderFindings(UnicastReporter):
         yield from self._unacked(machine, facts, stream)
         yield from self._sender_oddities(facts, stream)
 
-    def _lives(self, stream: Stream, until: Mark) -> bool:
-        """Has the sender sent any unicast within the tick before then, or later?"""
+    def _lives(self, stream: Stream, asked: RepeatedRequest) -> bool:
+        """Has the sender sent any unicast since, and within the tick before the last request?"""
         own = self.engine.last_own(stream.sender)
-        return own is not None and own.at_ns >= until.at_ns - self.interval_ns
+        if own is None or own.frame < asked.first.frame:
+            return False
+        return own.at_ns >= asked.last.at_ns - self.interval_ns
 
     @staticmethod
     def _behind(machine: SenderMachine, stream: Stream, repeat: RepeatedRequest) -> int:
