@@ -14,6 +14,7 @@ Detail = TypedDict(
         "doubt": int,
         "unread": int,
         "since": int,
+        "last": int,
         "version": int, "whatami": str, "zid": str, "resolution": int, "batch_bytes": int,
         "cookie": str, "low_latency": bool, "compression": bool, "multilink": bool, "patch": int,
         "lease_ms": int,

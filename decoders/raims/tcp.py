@@ -220,10 +220,10 @@ class RaimsStreamDecoder:
         )
         keys = np.flatnonzero(frames.kind == KEY).tolist()
         encrypted = {"kind": int(Kind.NOTICE), "wire_kind": "ENCRYPTED"}
-        notices = [*frames.holes(), *((at, frames.row_of(at) | encrypted) for at in keys)]
+        secret = [(int(frames.direction[at]), frames.row_of(at) | encrypted) for at in keys]
         events = [
-            row | _of_link(links[int(frames.direction[at]) + 1])
-            for at, row in sorted(notices, key=lambda notice: notice[0])
+            row | _of_link(links[way + 1])
+            for way, row in sorted([*frames.holes(), *secret], key=_place)
         ]
         events += _resets(frames, links)
         self._keys += len(keys)
@@ -290,6 +290,10 @@ class RaimsStreamDecoder:
             outcome=zeros.copy(),
         )
         return datagrams, direction + 1
+
+
+def _place(notice: tuple[int, ByName]) -> tuple[int, int]:
+    return notice[1]["frame"], notice[1]["index"]
 
 
 def _of_link(link: str) -> ByName:

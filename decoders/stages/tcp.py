@@ -393,6 +393,7 @@ class TcpAssembler:
             left = tracked.flow.finish()
             tracked.kept -= tracked.flow.unkept
             tracked.connection.ended, tracked.connection.reset = True, tracked.flow.reset
+            tracked.connection.end = tracked.flow.last_frame, tracked.flow.last_at
             self._decode(tracked, final=True)
             account.count(FrameOutcome.UNDECODABLE, len(left), UNREAD)
             account.count(FrameOutcome.DECODED, tracked.frames - tracked.kept)
@@ -437,6 +438,8 @@ class TcpAssembler:
             for direction, framing in zip(tracked.flow.directions, tracked.framings, strict=True)
         ]
         self._tell_holes(tracked)
+        one, other = tracked.flow.directions
+        tracked.connection.missing = one.missing, other.missing
         frames = _merged(tracked, taken, compile_it=self._compiled())
         if frames.count or tracked.connection.ended:
             self._batches += self._decoder(tracked).decode(frames)

@@ -121,8 +121,9 @@ class Direction:
 
     __slots__ = (
         "_ats", "_breaks", "_data", "_done_at", "_done_frame", "_fates", "_frames", "_head",
-        "_lost_before", "_recent", "_refusals", "_releases", "_sizes", "acked", "acked_since_ns",
-        "base", "began", "counts", "early", "early_bytes", "fin", "isn", "next", "number", "wanted",
+        "_lost_before", "_recent", "_refusals", "_releases", "_sizes", "acked",
+        "acked_since_ns", "base", "began", "counts", "early", "early_bytes", "fin", "isn",
+        "missing", "next", "number", "wanted",
     )  # fmt: skip
 
     def __init__(self, number: int, counts: dict[str, int]) -> None:
@@ -150,6 +151,7 @@ class Direction:
         self._done_at = 0
         self._head = FRESH
         self._lost_before = 0
+        self.missing = 0  # bytes behind the last frame that were acknowledged and are not here
         self._recent = _Recent()
 
     @property
@@ -306,6 +308,7 @@ class Direction:
                 parts, size = place, size + consumed
             framing.lost()
             self._lost_before += missing
+            self.missing += missing
             self.wanted = 1
         self._drop(parts, size)
         if self._sizes and (final or self.pending >= self.wanted):
@@ -453,7 +456,7 @@ class Direction:
         lost = np.zeros(len(starts), np.int64)
         if len(starts):
             lost[0] = self._lost_before
-            self._lost_before = 0
+            self._lost_before = self.missing = 0
         for low, high in skipped:
             place = int(np.searchsorted(starts, high, "left"))
             if place < len(starts):

@@ -42,6 +42,9 @@ from seqaudit.decoders.tcp.traces import Heads, Traces
 MESSAGE: Final = 0
 
 
+#: ``index`` of what is told behind all that a capture frame holds.
+BEHIND: Final = 1 << 56
+
 #: A direction, and which of its stretches without a hole.
 Stretch = tuple[int, int]
 #: Systems that said NO, each to some stretch.
@@ -93,6 +96,8 @@ class Connection:
     opener: int | None = None  # the direction that sent the first SYN; null: not captured
     ended: bool = False  # no further frames will come
     reset: tuple[int, int] | None = None  # capture frame and time of a RST; known when it has ended
+    end: tuple[int, int] | None = None  # of its last segment; known when it has ended
+    missing: tuple[int, int] = (0, 0)  # bytes of each direction behind its last frame, then
     spoke: list[int] = field(default_factory=lambda: [-1, -1])  # see StreamFrames.holes
     memory: ByName = field(default_factory=dict)
 
@@ -134,9 +139,9 @@ class StreamFrames:
         }
 
     def holes(self) -> list[tuple[int, ByName]]:
-        """The frames before which bytes are missing or could not be read, each with columns of
-        ``EVENTS`` that tell it: of what these bytes held nothing is known but that it was sent
-        behind the direction's frame before.
+        """Where bytes are missing or could not be read: the direction, and columns of ``EVENTS``
+        that tell it, in order. Of what these bytes held nothing is known but that it was sent
+        behind the direction's frame before. ``last`` in the detail: no frame follows.
 
         To be called once a ``decode``: ``connection.spoke`` is the capture frame of the last frame
         of each direction from then on, -1: none yet.
@@ -148,18 +153,23 @@ class StreamFrames:
                 seen = self.frame[own]
                 since[own] = np.concatenate(([self.connection.spoke[way]], seen[:-1]))
                 self.connection.spoke[way] = int(seen[-1])
+        told = {"kind": int(Kind.NOTICE), "wire_kind": HOLE, "count": 0, "flags": 0, "size": 0}
         found = []
         for at in np.flatnonzero(self.lost > 0).tolist():
             row = self.row_of(at)
-            told = row | {
-                "index": row["index"] - 1,  # before all that the frame holds
-                "kind": int(Kind.NOTICE),
-                "wire_kind": HOLE,
-                "detail": compact({"bytes": int(self.lost[at]), "since": int(since[at])}),
-                "count": 0,
-                "size": 0,
-            }
-            found.append((at, told))
+            detail = {"bytes": int(self.lost[at]), "since": int(since[at])}
+            place = {"index": row["index"] - 1}  # before all that the frame holds
+            way = int(self.direction[at])
+            found.append((way, row | told | place | {"detail": compact(detail)}))
+        if self.connection.ended and self.connection.end is not None:
+            frame, at_ns = self.connection.end
+            row = {"capture": self.connection.capture, "frame": frame, "last_frame": frame,
+                   "at_ns": at_ns, "last_at_ns": at_ns}  # fmt: skip
+            for way, missing in enumerate(self.connection.missing):
+                detail = {"bytes": missing, "since": self.connection.spoke[way], "last": 1}
+                place = {"index": BEHIND + way}  # all that the frame holds
+                if missing:
+                    found.append((way, row | told | place | {"detail": compact(detail)}))
         return found
 
 

@@ -172,7 +172,7 @@ class ZenohStreamDecoder:
     def decode(self, frames: StreamFrames) -> list[pa.RecordBatch]:
         """Claim the batches; a session is recognised as a whole, so nothing is in doubt."""
         if not frames.count:
-            return []
+            return list(_holes(frames))
         connection = frames.connection
         hosts = [address for address, _ in connection.ends]
         ports = np.array([port for _, port in connection.ends], np.int64)
@@ -210,15 +210,14 @@ class ZenohStreamDecoder:
 
 
 def _holes(frames: StreamFrames) -> Iterator[pa.RecordBatch]:
-    """A row for what is missing before a batch."""
+    """A row for what is missing before a batch, or behind the last."""
     names = [endpoint(*end) for end in frames.connection.ends]
     of_all = dict.fromkeys(EVENTS.names) | {
         "system": SYSTEM,
         "conversation": f"{SYSTEM}|tcp|{'|'.join(sorted(names))}",
     }
     events = []
-    for at, hole in frames.holes():
-        way = int(frames.direction[at])
+    for way, hole in frames.holes():
         events.append(of_all | hole | {"source": names[way], "destination": names[1 - way]})
     if events:
         yield pa.RecordBatch.from_pylist(events, schema=EVENTS)

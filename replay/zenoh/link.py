@@ -29,6 +29,9 @@ PEER: Final = "peer"
 #: Priority and channel of the replies of a cache (zenoh.md 9.2): Data, reliable.
 FINALS: Final = 5 * 2 + 1
 
+#: Length of a batch, headers of Frame, Push and Put, sn, key and length of a payload of nothing.
+LEAST_SAMPLE_BYTES: Final = 9
+
 #: How a session begins (zenoh.md 3.1).
 HANDSHAKE: Final = ("InitSyn", "InitAck", "OpenSyn", "OpenAck")
 
@@ -67,6 +70,7 @@ class Link:
         qos: each priority has counters of its own.
         shut: endpoints at which nobody listens, and when their hosts first said so.
         holes: in the bytes that each end sent, the first ones, in their order.
+        unseen_ends: those whose last bytes, in which samples may have lain, are not here.
     """
 
     def __init__(self, conversation: str, vantage: Vantage, read: Read) -> None:
@@ -83,6 +87,7 @@ class Link:
         self.qos = False
         self.shut: dict[str, Mark] = {}
         self.holes: dict[str, list[LinkHole]] = {}
+        self.unseen_ends: set[str] = set()
         self.mask = MASKS[2]
         self.held = UnfinishedBytes()
         self._patch = 0
@@ -267,6 +272,8 @@ class Link:
     def hole(self, event: Event) -> None:
         """Bytes of the connection are missing here, or could not be read."""
         detail = event.details()
+        if "last" in detail and detail["bytes"] >= LEAST_SAMPLE_BYTES:
+            self.unseen_ends.add(str(event.source))
         holes = self.holes.setdefault(str(event.source), [])
         if len(holes) < MAX_COUNTERS:
             holes.append(LinkHole(detail["since"], event.frame, detail["bytes"]))

@@ -50,6 +50,8 @@ def why(one: Subscriber, lanes: Lanes, source: Source, link: Link, *, crossing: 
     """
     if source.untold is not None:
         return source.untold
+    if source.sender in link.unseen_ends:
+        return HOLE
     overtaken = crossing and link.lacks(source.sender, source.receiver)
     if overtaken and one.asking.since is None:  # who asks waits for what comes late
         return OVERTAKEN

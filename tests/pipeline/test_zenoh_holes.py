@@ -54,6 +54,18 @@ def test_samples_in_bytes_that_are_missing_here_are_no_loss_and_no_figure(
     assert report["totals"]["lost"] is None
 
 
+@pytest.mark.parametrize("pieces", [False, True])
+def test_bytes_that_only_an_ack_tells_of_may_have_held_more_samples(
+    pieces: bool, tmp_path: Path
+) -> None:
+    path, begins = without({102, 103}, tmp_path)  # the last ones; an ACK of them stays
+    report = audited(path, cuts={str(path): begins[1::7]} if pieces else {})
+    (row,) = (s for s in report["streams"] if s.get("kind") == "samples")
+    assert [row[name] for name in ("messages", "delivered", "lost")] == [58, None, None]
+    assert "bytes of its connection" in row["unknown"]["delivered"]
+    assert {f["rule"] for f in report["findings"]} == {"CP012"}
+
+
 def test_where_they_were_lost_is_not_said_of_what_is_not_captured(tmp_path: Path) -> None:
     path, _ = without({40}, tmp_path)
     report = audited(path, RECORDED / "pub.pcap")

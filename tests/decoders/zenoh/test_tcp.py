@@ -175,6 +175,18 @@ def test_bytes_that_are_missing_before_a_batch_are_told_with_the_batch_before() 
     assert hole["index"] < min(row["index"] for row in rows if row["frame"] == 9 and row != hole)
 
 
+def test_bytes_that_are_missing_behind_the_last_batch_are_told_when_the_connection_has_ended() -> (
+    None
+):
+    connection = Connection(0, "tcp|x", (("10.0.0.1", 5), ("10.0.0.2", 7447)), spoke=[4, 6])
+    connection.ended, connection.end, connection.missing = True, (12, 99), (0, 144)
+    nothing = [np.zeros(0, np.int64)] * 10
+    frames = StreamFrames(connection, b"", False, *nothing)
+    (hole,) = (row for rows in ZenohStreamDecoder().decode(frames) for row in rows.to_pylist())
+    assert json.loads(hole["detail"]) == {"bytes": 144, "since": 6, "last": 1}
+    assert (hole["frame"], hole["at_ns"], hole["source"]) == (12, 99, "10.0.0.2:7447")
+
+
 #: Bytes that are lengths and begins of batches more often than any others.
 likely_bytes = st.lists(st.sampled_from([0, 0, 1, 2, 3, 4, 5, 0x19, 0x1D, 0x40]), max_size=60)
 chains = st.lists(st.sampled_from([b"\1\0\4", b"\1\0\0\0\4", b"\2\0\4"]), max_size=6)
