@@ -5,15 +5,17 @@ not yet.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import dpkt
 import pytest
 from click.testing import CliRunner
 
 from seqaudit.cli.main import main
 from tests.decoders.network.builders import ethernet, ipv4, udp
-from tests.degraded.captures import Record, read
+from tests.degraded.captures import SECOND_NS, Record, read
 
 #: Recording: frames up to the request, the rules, what was asked for, and what was not yet.
 CUT: Final = {
@@ -27,14 +29,24 @@ OPEN: Final = "open at the capture's end"
 
 
 def cut(fixtures: Path, recording: str, folder: Path, *, ends_later: bool) -> Path:
-    """The capture at the receiver C; ``ends_later``: others go on in it for five seconds."""
+    """The capture at the receiver C; ``ends_later``: others go on in it for five seconds, in which C
+    asks for the same again and again."""
     capture = read(fixtures / "jgroups" / recording / "C.pcap")
     records = list(capture.records[: CUT[recording][0]])
     if ends_later:
-        records.append(Record(records[-1].at_ns + 5_000_000_000, OTHERS, len(OTHERS)))
+        records += [asked_again(records[-1], number) for number in range(1, 10)]
+        records.append(Record(records[-1].at_ns + SECOND_NS // 2, OTHERS, len(OTHERS)))
     path = folder / ("later.pcap" if ends_later else "cut.pcap")
     path.write_bytes(capture.of(records).written())
     return path
+
+
+def asked_again(request: Record, number: int) -> Record:
+    """The request of a later tick: another datagram with the same."""
+    frame = dpkt.ethernet.Ethernet(request.data)
+    frame.data.id += 1_000 + number
+    frame.data.sum = 0  # to be made anew
+    return replace(request, at_ns=request.at_ns + number * SECOND_NS // 2, data=bytes(frame))
 
 
 def run(*words: object) -> Any:

@@ -564,6 +564,7 @@ def test_who_sent_and_over_what_is_told_as_for_other_frames(tmp_path: Path) -> N
         "frames": 2,
         "outgoing": ["10.80.0.1"],
         "ttl": {"10.80.0.1": [64, 64]},
+        "within": {},
     }
     size = sum(len(packet) for packet in packets)
     assert account["endpoints"] == [["udp", "10.80.0.2", 45588, "toy", 2, size]]

@@ -194,7 +194,10 @@ REFUTED = Vantage("unknown", None, "given", "--at A: B is an end of all 9 unicas
 def test_streams_of_which_nobody_can_tell_what_was_lost_are_counted_and_why() -> None:
     (found,) = judge_vantage(3, AT_NOBODY, 2)
     assert (found["rule"], found["certainty"], found["capture"]) == ("CP010", "cannot be told", 3)
-    assert found["facts"] == {"why": "only A and B exchange unicasts", "count": 2}
+    assert found["facts"] == {
+        "why": "only A and B exchange unicasts", "count": 2,
+        "advice": "Give --at NAME or --at IP, or the capture of the other end as well",
+    }  # fmt: skip
     assert [*judge_vantage(3, AT_NOBODY, 0)] == []
 
 

@@ -340,8 +340,9 @@ def test_results_come_in_bounded_batches() -> None:
 
 
 def test_the_capture_ends_at_its_last_event_of_any_stream() -> None:
-    """A gap is lost, not open, when the conversation went on for three ticks."""
-    story = (join_rsp("ABC", 2, digest={}), msg(1), msg(3), xmit_req(2), 3000, msg(1, by=C))
+    """A gap is lost, not open, when the conversation went on for three ticks, and was asked for."""
+    asked: list[Step] = [xmit_req(2), 1000] * 3
+    story = (join_rsp("ABC", 2, digest={}), msg(1), msg(3), *asked, xmit_req(2), msg(1, by=C))
     members = [row_of(member(name)) for name in ADDRESS]
     results = replayed(members + in_runs(rows_of(*story)))
     rules = [row["rule"] for row in results if row["kind"] == "FINDING"]
@@ -357,9 +358,8 @@ def test_gaps_findings_and_evidence_are_capped_and_the_rest_is_counted() -> None
     story: list[Step] = [join_rsp("ABC", 2, digest={})]
     story += [msg(seqno) for seqno in range(2, 2 * count + 2, 2)]  # every odd one is missing
     members = [row_of(member(name)) for name in ADDRESS]
-    results = replayed(
-        members + rows_of(*story, 9000, xmit_req(*range(1, 2 * count, 2)), highest(2 * count))
-    )
+    asked: list[Step] = [1000, xmit_req(*range(1, 2 * count, 2))] * 4
+    results = replayed(members + rows_of(*story, 8000, *asked, highest(2 * count)))
     (stream,) = detail_of(results, "STREAM", "lab|A")
     assert (stream["gaps"], stream["unlisted_gaps"], stream["unrecovered"]) == (count, 300, count)
     assert len(stream["unrecovered_seqnos"]) == 10_000
