@@ -29,8 +29,8 @@ OPEN: Final = "open at the capture's end"
 
 
 def cut(fixtures: Path, recording: str, folder: Path, *, ends_later: bool) -> Path:
-    """The capture at the receiver C; ``ends_later``: others go on in it for five seconds, in which C
-    asks for the same again and again."""
+    """The capture at the receiver C; ``ends_later``: others go on in it for five seconds, and
+    C asks for the same again and again."""
     capture = read(fixtures / "jgroups" / recording / "C.pcap")
     records = list(capture.records[: CUT[recording][0]])
     if ends_later:
