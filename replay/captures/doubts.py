@@ -50,11 +50,12 @@ def spans_of(account: MergedAccount, vantage: Vantage) -> list[Span]:
     """The stretches of doubt that a capture's merged account shows, and where it was taken."""
     spans: list[Span] = []
 
-    def everywhere(doubt: Doubt, why: str) -> None:
-        spans.append(Span(doubt, BEGINNING, END, why))
+    def everywhere(doubt: Doubt, why: str, count: int | None = None) -> None:
+        spans.append(Span(doubt, BEGINNING, END, why, count=count))
 
     if dropped := drops(account.figures["interfaces"]):
-        everywhere(Doubt.HOLE, f"the capturing machine dropped {_counted(dropped, 'packet')}")
+        why = f"the capturing machine dropped {_counted(dropped, 'packet')}"
+        everywhere(Doubt.HOLE, why, dropped)
     if account.figures["skipped"]:
         everywhere(Doubt.HOLE, "a damaged stretch of the file was skipped")
     spans += _cut(account)
@@ -241,7 +242,7 @@ def _rests(finding: PlacedFinding) -> Rests:
     if not told:
         return ON_NOTHING
     absent = None if told["absent"] is None else (told["absent"][0], told["absent"][1])
-    return Rests(absent, told["timed"], told["ordered"], told["here"])
+    return Rests(absent, told["timed"], told["ordered"], told["here"], told["places"])
 
 
 def _frames(finding: PlacedFinding) -> set[int]:

@@ -43,17 +43,23 @@ class Rests:
         timed: durations between frames of the capture decide.
         ordered: the order of its frames decides.
         here: it is so only if the capture was taken at the member's own interface.
+        places: in how many places something must not have been, at least: a frame that the capture
+            lacks explains one of them.
     """
 
     absent: tuple[int, int] | None = None
     timed: bool = False
     ordered: bool = False
     here: bool = False
+    places: int = 1
 
     def detail(self) -> "RestsDetail":
         """As a row carries it."""
         absent = None if self.absent is None else list(self.absent)
-        return {"absent": absent, "timed": self.timed, "ordered": self.ordered, "here": self.here}
+        return {
+            "absent": absent, "timed": self.timed, "ordered": self.ordered, "here": self.here,
+            "places": self.places,
+        }  # fmt: skip
 
 
 ON_NOTHING: Final = Rests()
@@ -66,6 +72,7 @@ class RestsDetail(TypedDict):
     timed: bool
     ordered: bool
     here: bool
+    places: int
 
 
 class EvidenceDetail(TypedDict):

@@ -186,7 +186,7 @@ class Worth:
         in_hole = False
         if rests.absent is not None:
             missing = self.over(*rests.absent, stream, MISSING)
-            if missing:
+            if missing and _explain(missing, rests.places):
                 certainty = worse(certainty, Certainty.UNDECIDABLE)
                 in_hole = any(span.doubt is Doubt.HOLE for span in missing)
             spans += missing
@@ -201,6 +201,12 @@ class Worth:
         if spans:
             certainty = worse(certainty, Certainty.LIKELY)
         return Verdict(certainty, list(dict.fromkeys(span.why for span in spans)), in_hole)
+
+
+def _explain(missing: Iterable[Span], places: int) -> bool:
+    """Whether what spans may hide can be all that is missing in so many places."""
+    counts = [span.count for span in missing]
+    return any(count is None for count in counts) or sum(filter(None, counts)) >= places
 
 
 def worse(one: Certainty, other: Certainty) -> Certainty:

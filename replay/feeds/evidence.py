@@ -28,9 +28,9 @@ def missing_between(spans: Iterable[tuple[int, int]]) -> Claim:
     Args:
         spans: job frames, of the last before numbers that are missing and of what shows it.
     """
-    first = list(islice(spans, 2))
-    absent = first[0] if len(first) == 1 else (BEGINNING, BEGINNING)
-    return Claim(Certainty.LIKELY, Rests(absent))
+    places = list(spans)
+    absent = places[0] if len(places) == 1 else (BEGINNING, BEGINNING)
+    return Claim(Certainty.LIKELY, Rests(absent, places=len(places)))
 
 
 def holes_around(holes: Iterable[FeedHole]) -> Claim:

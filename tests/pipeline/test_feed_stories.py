@@ -50,3 +50,9 @@ def test_what_the_capturing_machine_dropped_may_be_all_that_is_missing(
     report = audited(tmp_path, story, 3)
     assert lost(report) == ("info", "cannot be told")
     assert "CP003" in {found["rule"] for found in report["findings"]}
+
+
+def test_one_packet_that_was_dropped_explains_one_gap(tmp_path: Path) -> None:
+    assert lost(audited(tmp_path, ONE, 1)) == ("info", "cannot be told")
+    assert lost(audited(tmp_path, TWO, 1)) == ("error", "likely")
+    assert lost(audited(tmp_path, TWO, 2)) == ("info", "cannot be told")

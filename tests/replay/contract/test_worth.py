@@ -2,7 +2,7 @@
 
 import pytest
 
-from seqaudit.replay.contract.finding import Certainty
+from seqaudit.replay.contract.finding import Certainty, Rests
 from seqaudit.replay.contract.worth import (
     BEGINNING,
     END,
@@ -59,6 +59,15 @@ def test_absence_cannot_be_told_where_something_may_be_missing(doubt: Doubt) -> 
     assert judged(CERTIFIED, span(doubt, 21, 30)) is PROVEN
     assert judged(CERTIFIED, span(doubt, 5, 9)) is PROVEN
     assert judged(CERTIFIED, span(doubt, stream="B|1")) is PROVEN
+
+
+def test_a_hole_of_so_many_frames_explains_what_is_missing_in_so_many_places() -> None:
+    claim = Claim(Certainty.LIKELY, Rests((10, 20), places=3))
+    assert judged(claim, Span(Doubt.HOLE, 10, 20, "dropped", count=2)) is PROBABLE
+    assert judged(claim, Span(Doubt.HOLE, 10, 20, "dropped", count=3)) is UNKNOWN
+    two = (Span(Doubt.HOLE, 10, 20, "dropped", count=2), Span(Doubt.CUT, 10, 20, "cut", count=1))
+    assert judged(claim, *two) is UNKNOWN
+    assert judged(claim, span(Doubt.HOLE)) is UNKNOWN  # nobody knows how many
 
 
 def test_a_clock_that_stepped_takes_the_proof_from_durations_only() -> None:
