@@ -26,6 +26,7 @@ from seqaudit.decoders.jgroups import tcp_kernels as wire
 from seqaudit.decoders.jgroups.datagrams import JGroupsDecoder
 from seqaudit.decoders.jgroups.long_frames import READ, LongFrames, cluster_of
 from seqaudit.decoders.jgroups.names import version_text
+from seqaudit.decoders.jgroups.tcp_holes import ConnectionHoles
 from seqaudit.decoders.kernels.loader import Int64s, argument, data_argument, kernel
 from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.tcp.framing import (
@@ -314,6 +315,7 @@ class JGroupsStreamDecoder:
             # address each direction's member listens at; its id; rows that wait for the other's
             memory |= {"listens": list(frames.connection.ends), "members": [None, None]}
             memory |= {"waiting": ([], []), "waiting_rows": 0, "seen": set()}
+            memory["holes"] = ConnectionHoles()
         frames.outcome[:] = FrameOutcome.DECODED
         for at in np.flatnonzero(frames.kind != MESSAGE).tolist():
             self._control(frames, at)
@@ -327,6 +329,7 @@ class JGroupsStreamDecoder:
             for batch, ways in self._decode_messages(frames, messages):
                 batches += self._addressed(frames, batch, ways)
         batches += self._released(frames.connection)
+        batches += memory["holes"].rows(frames, memory["members"])
         return batches
 
     def account(self) -> dict[str, object]:
@@ -455,6 +458,7 @@ class JGroupsStreamDecoder:
         memory = frames.connection.memory
         kind = batch.column("kind").to_numpy()
         if int(kind[0]) == Kind.MEMBER:
+            memory["holes"].clusters.update(batch.column("conversation").to_pylist())
             return self._fresh_members(memory["seen"], batch)
         direction = np.asarray(ways)
         broad = np.isin(kind, BROAD_KINDS) & ~not_null(batch.column("destination")).to_numpy(

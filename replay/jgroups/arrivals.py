@@ -25,6 +25,7 @@ from typing import Final, NamedTuple
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.evidence import HORIZON_NS, LATEST_NS, Beginning
+from seqaudit.replay.jgroups.other_ways import OtherWays
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import (
@@ -87,9 +88,7 @@ class JudgedStream:
 
     Attributes:
         before: what was sent before the capture, by how its gap ended in it.
-        by_others: repaired without an own request, and older than its copy by no IP id.
-        by_rebuilt: asked for by no window but one built anew: the one before may have had it.
-        for_no_window: came when no window was there.
+        ways: by which it may have come, and been no loss.
         left_out: not captured, and an own request for others shows that it was had.
         passed_over: not captured, and acknowledged by a window that may have begun behind them.
         silent: not captured, and had in all likelihood, as nobody asked when its sender named it.
@@ -104,9 +103,7 @@ class JudgedStream:
         self.beginning = beginning
         self._elapsed = elapsed
         self.before: dict[Outcome, RangeSet] = {}
-        self.by_others = RangeSet()
-        self.by_rebuilt = RangeSet()
-        self.for_no_window = RangeSet()
+        self.ways = OtherWays()
         self.silent = RangeSet()
         self._had_below = 0  # by its ACKs
         self.left_out = RangeSet()
@@ -140,6 +137,7 @@ class JudgedStream:
         self._ticket = count()
         self._filling: Arrival | None = None
         self._older = False  # what fills a gap now was sent before what revealed it
+        self._latest_ns = 0  # how long after it showed that it was missing an original came
 
     def _begin(self, start: int) -> None:
         """A new window that expects ``start``; what was counted stays."""
@@ -201,7 +199,7 @@ class JudgedStream:
             gap = self.tracker.gap_of(first)
             if gap is not None and gap.revealed.at_ns < since.at_ns:
                 for part in self.asked.missing(first, stop):
-                    self.by_rebuilt.add(*part)
+                    self.ways.by_rebuilt.add(*part)
 
     def _had_all(self, seqno: int, mark: Mark, *, same: bool = True) -> list[Range]:
         """The receiver has everything up to ``seqno``; returns what was not captured."""
@@ -372,11 +370,6 @@ class JudgedStream:
             told[late] += self.counts[early]
         return told
 
-    def came_before(self, outside: RangeSet) -> None:
-        """What came when no window was there for it, and was asked for later, was not lost."""
-        self.for_no_window = outside
-        self.by_rebuilt |= outside
-
     def lacks_messages(self) -> bool:
         """Does the capture lack some that the member had, by its own words?"""
         return bool(self.left_out) or self.unasked_long or self.counts[Outcome.UNCAPTURED] > 0
@@ -402,6 +395,8 @@ class JudgedStream:
                 self._settle(gap, stop)
         if not any(self.open_at_end.values()):
             self.open_until_ns = None
+        if self._latest_ns >= self._interval_ns:
+            self.ways.may_come_late(self.gaps, self._latest_ns)
 
     def _settle(self, gap: Gap, stop: int) -> None:
         for outcome in _OPEN_TO_DOUBT:
@@ -456,7 +451,7 @@ class JudgedStream:
         if asked:
             return Outcome.RECOVERED  # A4
         if newer:
-            self.by_others.add(*piece)
+            self.ways.by_others.add(*piece)
             return Outcome.RECOVERED  # A5
         return Outcome.EITHER  # A6
 
@@ -491,10 +486,12 @@ class JudgedStream:
             self._answered.append(Answered(piece, gap, fresh_id, took_ns))
         elif outcome is Outcome.EITHER:
             self.undecidable += size
-        elif outcome is Outcome.REORDERED and self._is_overtaken(piece):
-            self.reordered.add(*piece, part.last)
-            if self._older:
-                self.overtaken.add(*piece, part.last)
+        elif outcome is Outcome.REORDERED:
+            self._latest_ns = max(self._latest_ns, took_ns)
+            if self._is_overtaken(piece):
+                self.reordered.add(*piece, part.last)
+                if self._older:
+                    self.overtaken.add(*piece, part.last)
 
     def _is_overtaken(self, piece: Range) -> bool:
         """OOB messages, and what only they overtook, are out of order by design (V15)."""
@@ -507,6 +504,7 @@ class JudgedStream:
             first, stop = max(first, part[0]), min(stop, part[1])
             repaired = first < stop and Outcome.RECOVERED in gap.parts
             if repaired and self._is_late_original(answered, event):
+                self._latest_ns = max(self._latest_ns, event.at_ns - gap.revealed.at_ns)
                 self._was_late(gap, first, stop, took_ns)
 
     def _is_late_original(self, answered: Answered, event: Event) -> bool:

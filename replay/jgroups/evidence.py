@@ -165,7 +165,11 @@ class Stamps:
             return False
         if last is None or last.frame < until.frame:
             return False
-        return not self.unlisted and not any(
+        return not self.lacks(since, until)
+
+    def lacks(self, since: Mark, until: Mark) -> bool:
+        """Is an own message that was sent between two moments shown to be missing?"""
+        return bool(self.unlisted) or any(
             hole.before.frame < until.frame and since.frame < hole.after.frame
             for hole in self.holes
         )

@@ -18,15 +18,17 @@ from seqaudit.replay.contract.worth import (
     TIMED,
     UNDECIDABLE,
     Claim,
+    Worth,
     absence,
 )
 from seqaudit.replay.jgroups.arrivals import JudgedStream
+from seqaudit.replay.jgroups.holes import LinkHoles
 from seqaudit.replay.jgroups.mcast.passing import PassingModel, Unanswered
 from seqaudit.replay.jgroups.mcast.sender import SenderModel, Stall
 from seqaudit.replay.jgroups.report_rows import CapacityRow
 from seqaudit.replay.jgroups.stream import NumberedStream
 from seqaudit.replay.sequence.durations import shown, slowest
-from seqaudit.replay.sequence.gaps import Gap, Outcome
+from seqaudit.replay.sequence.gaps import Gap, Outcome, repaired_after
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
@@ -67,15 +69,30 @@ _SENT_BEFORE: Final = (
     "capture went on; {count|it was|they were} sent before it, or its receiver's window, began: "
     "whether {count|it|they} had come then cannot be told."
 )
+_IN_HOLES_AND_NO_COPY: Final = (
+    "{receiver_member} asked for {count:message} of {sender_member} and no copy is in this "
+    "capture, which lacks bytes of their connection: whether {count|it|they} came first, or ever, "
+    "cannot be told."
+)
+#: MC001, UC001: the first copy that the capture holds answers a request, and is none of a loss.
+_FIRST_IN_HOLES: Final = (
+    "it asked for: lost or late, or dropped inside it after {count|it|they} had come in bytes of "
+    "their connection that are not in this capture"
+)
 
 
 class WindowReporter(Reporter[S]):
     """Makes the results of one cluster's windows in one capture."""
 
     def __init__(
-        self, capture: int, conversation: str, parameters: EngineParameters, default_system: str
+        self,
+        capture: int,
+        conversation: str,
+        parameters: EngineParameters,
+        default_system: str,
+        holes: LinkHoles,
     ) -> None:
-        super().__init__(capture, conversation, parameters, default_system)
+        super().__init__(capture, conversation, parameters, default_system, Worth([*holes.spans()]))
         self.interval_ns: int = parameters.value("xmit_interval_ms") * 1_000_000
 
     @staticmethod
@@ -98,13 +115,14 @@ class WindowReporter(Reporter[S]):
         every = window.gaps_by_seqno()
         gaps = [gap for gap in every if gap.parts.keys() & {Outcome.RECOVERED, Outcome.REPAIRED}]
         ranges = RangeSet([*parts_of(gaps, Outcome.RECOVERED), *parts_of(gaps, Outcome.REPAIRED)])
-        unasked = _taken(ranges, window.by_others)
-        rebuilt = _taken(ranges, window.by_rebuilt)
+        unasked = _taken(ranges, window.ways.by_others)
+        rebuilt = _taken(ranges, window.ways.by_rebuilt)
+        in_holes = _taken(ranges, window.ways.in_holes)
         earlier = RangeSet()
         for outcome in (Outcome.RECOVERED, Outcome.EITHER, Outcome.REPAIRED):
             for part in window.before.get(outcome, ()):
                 earlier.add(*part)
-        times = [ns for gap in _touching(gaps, ranges) if (ns := took(gap)) is not None]
+        times = [ns for gap in _touching(gaps, ranges) if (ns := repaired_after(gap)) is not None]
         unseen = sum(stop - first for first, stop in parts_of(gaps, Outcome.REPAIRED))
         of_unseen = " (of {unseen} the repair is not in this capture)" if unseen else ""
         yield from self._of_gaps(
@@ -120,6 +138,7 @@ class WindowReporter(Reporter[S]):
                 "a window which was, or may have been, built anew asked for: lost or late, or come "
                 "before that one",
             ),
+            (in_holes, _FIRST_IN_HOLES),
         ):
             yield from self._of_gaps(
                 stream, rule, gaps, some, LIKELY,
@@ -155,12 +174,16 @@ class WindowReporter(Reporter[S]):
             )  # fmt: skip
 
     def never_came(
-        self, stream: S, rule: str, gaps: list[Gap], ranges: Iterable[Range],
+        self, stream: S, rule: str, window: JudgedStream, ranges: Iterable[Range],
         holds: dict[str, int] | None = None,
     ) -> Iterator[Finding]:  # fmt: skip
-        """``ranges`` of ``gaps`` are lost for good, as far as the capture goes."""
-        lost = RangeSet(ranges)
-        gaps = _touching(gaps, lost)
+        """``ranges`` of the window's gaps are lost for good, as far as the capture goes."""
+        every, lost = window.gaps_by_seqno(), RangeSet(ranges)
+        in_holes = _taken(lost, window.ways.in_holes)
+        yield from self._of_gaps(
+            stream, rule, every, in_holes, UNDECIDABLE, _IN_HOLES_AND_NO_COPY, holds=holds
+        )
+        gaps = _touching(every, lost)
         if gaps:
             yield self.gap_finding(
                 stream, rule, gaps, lost,
@@ -180,7 +203,7 @@ class WindowReporter(Reporter[S]):
         went_on = {"end_from_ns": window.open_until_ns or 0}
         ended = {"end_before_ns": window.open_until_ns or 0}
         missing = RangeSet(parts_of(gaps, Outcome.CUT_OFF))
-        yield from self.never_came(stream, lost, gaps, missing, went_on)
+        yield from self.never_came(stream, lost, window, missing, went_on)
         not_yet = RangeSet(parts_of(gaps, Outcome.NOT_YET))
         yield from self._of_gaps(
             stream, "CP007", gaps, not_yet, UNDECIDABLE, _NOT_ASKED_FOR, holds=went_on
@@ -418,12 +441,6 @@ class WindowReporter(Reporter[S]):
                 "requests": pending.requests,
             },
         )  # fmt: skip
-
-
-def took(gap: Gap) -> int | None:
-    """From the moment when a gap showed to the last of its repairs, in ns; null without any."""
-    part = gap.parts.get(Outcome.RECOVERED)
-    return None if part is None or part.last is None else part.last.at_ns - gap.revealed.at_ns
 
 
 def longest_of(stalls: Iterable[Stall]) -> Stall:

@@ -172,6 +172,22 @@ class Members:
         here = (member for member in view.members if self.is_local(member))
         return next((member for member in here if member not in self._dead), None)
 
+    def put_out(self, event: Event, view: View | None, own: View | None, *, left: bool) -> bool:
+        """Is the local member no longer in a view? One that tells only what it changes says who
+        left, also where the capture lacks the view before (null).
+
+        Args:
+            own: the view that it has.
+            left: it was told that it may go.
+        """
+        local, stated = self.local, event.details().get("view") or {}
+        if self._vantage.kind != MEMBER or local is None:
+            return False
+        out = local in stated.get("left", ()) if view is None else local not in view.members
+        if own is None:
+            return out and (view is None or left)
+        return out and local in own.members and stated["id"][1] > own.number
+
     def takes_over(self, event: Event) -> bool:
         """Does a process ask to join from the local member's very socket? Then that one is dead,
         though it stays in views until it is suspected."""

@@ -15,7 +15,7 @@ from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.report_rows import CapacityRow, JGroupsStreamRow
 from seqaudit.replay.jgroups.stream import NumberedStream
 from seqaudit.replay.sequence.gaps import WENT_ON, Gap, GapFigures, Outcome
-from seqaudit.replay.sequence.ranges import RangeSet, inclusive, total
+from seqaudit.replay.sequence.ranges import RangeSet, inclusive
 
 #: Which end of a stream is here.
 End = Literal["sender", "receiver", "between"]
@@ -139,19 +139,32 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, unasked
     if window.unasked_long or ended[Outcome.UNASKED] or ended[Outcome.STOPPED] or _between(window):
         row["delivered"] = None
         row["unknown"]["delivered"] = _MAY_HAVE_COME
-    doubted = window.of_unknown_fate(ended)
+    _without(row, RangeSet([*window.unrecovered, *yet]), window.ways.had)
     lost = RangeSet([*window.lost, *yet])
-    for part in chain(window.by_others if unasked else (), window.by_rebuilt):
-        for repaired in window.unrecovered.missing(*part):
-            doubted += total(lost.remove(*repaired))
-    for part in window.for_no_window:
-        doubted += total(lost.remove(*part))
-    at_least = lost.total()
+    repaired = window.ways.repaired(unasked=unasked) - window.unrecovered
+    certain = lost - repaired - window.ways.came()
+    doubted = window.of_unknown_fate(ended) + lost.total() - certain.total()
+    at_least = certain.total()
     if doubted:
-        row["lost"], row["lost_seqnos"] = None, inclusive(listed(lost))
+        row["lost"], row["lost_seqnos"] = None, inclusive(listed(certain))
         row["unknown"]["lost"] = (
             f"{at_least} or more: of {doubted} others it cannot be told, because "
             "this capture does not show how they came first, or a window that was there for them"
+        )
+
+
+def _without(row: JGroupsStreamRow, never: RangeSet, had: RangeSet) -> None:
+    """What an earlier window may have had is not known to have never come.
+
+    Args:
+        never: what did not in this capture.
+        had: what such a window may have had.
+    """
+    certain = never - had
+    if doubted := never.total() - certain.total():
+        row["unrecovered"], row["unrecovered_seqnos"] = None, inclusive(listed(certain))
+        row["unknown"]["unrecovered"] = (
+            f"{certain.total()} or more: {doubted} others an earlier window may have had"
         )
 
 

@@ -338,6 +338,12 @@ def between(start: Mark | None, stop: Mark | None) -> int | None:
     return stop.at_ns - start.at_ns
 
 
+def repaired_after(gap: Gap) -> int | None:
+    """From the moment when a gap showed to the last of its repairs, in ns; null without any."""
+    part = gap.parts.get(Outcome.RECOVERED)
+    return None if part is None or part.last is None else part.last.at_ns - gap.revealed.at_ns
+
+
 Judge = Callable[[Gap, Range, Arrival], Outcome]
 
 

@@ -55,7 +55,9 @@ STATED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 #: A text that says only what the capture holds is true of whatever is missing in it.
-_OF_THE_CAPTURE: Final = re.compile(r"\b(is|are|was|were) not (in this capture|captured)\b")
+_OF_THE_CAPTURE: Final = re.compile(
+    r"\b((is|are|was|were) not (in this capture|captured)|no copy is in this capture)\b"
+)
 _OF_THE_WIRE: Final = re.compile(r"\b(lost|missed|dropped|never|recovered|repaired)\b")
 
 #: Rules that cannot both hold of a seqno in one stream.

@@ -91,7 +91,10 @@ def test_a_text_of_the_capture_alone_is_no_claim_of_the_wire() -> None:
     (of_both,) = claims.findings(
         report(row("ZN005", [], text="3 frames were lost; one is not in this capture."))
     )
+    text = "1 message of B was asked for, and no copy is in this capture, which ended too soon."
+    (asked,) = claims.findings(report(row("UC033", [[3, 3]], text=text)))
     assert (of_it.of_the_capture, of_both.of_the_capture) == (True, False)
+    assert asked.of_the_capture
 
 
 def test_recovered_and_not_recovered_contradict_each_other() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.decoders.contract.events import HOLE, Flag, Kind
 from seqaudit.pipeline.report.findings import holds
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.open_end import settled, settled_gap
@@ -29,7 +29,7 @@ Step = Event | int  # an event, or a pause in ms
 # -- events ------------------------------------------------------------------------------------
 
 
-def _event(kind: Kind, wire_kind: str, source: str, **fields: Any) -> Event:
+def _event(kind: Kind, wire_kind: str, source: str | None, **fields: Any) -> Event:
     fields.setdefault("system", "nakack4")
     return Event(frame=0, at_ns=0, kind=kind, wire_kind=wire_kind, source=source, **fields)
 
@@ -153,6 +153,12 @@ def stable(digest: Mapping[str, int], *, by: str = B, wire_kind: str = "STABLE_G
 def leave_rsp(to: str = B) -> Event:
     """LEAVE_RSP to a member."""
     return _event(Kind.NOTICE, "LEAVE_RSP", A, destination=to, system="jgroups")
+
+
+def hole(since: int, *, by: str | None = A, to: str | None = B) -> Event:
+    """Bytes of a TCP connection are missing since the last frame of their sender's."""
+    detail = json.dumps({"bytes": 100, "since": since})
+    return _event(Kind.NOTICE, HOLE, by, destination=to, system="jgroups", count=0, detail=detail)
 
 
 def member(name: str) -> Event:

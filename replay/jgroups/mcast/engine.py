@@ -29,12 +29,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.decoders.contract.events import HOLE, Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, MemberEnds
 from seqaudit.replay.jgroups.evidence import SECOND_NS
+from seqaudit.replay.jgroups.holes import LinkHoles
 from seqaudit.replay.jgroups.mcast.epoch import Epoch
 from seqaudit.replay.jgroups.mcast.models import Models
 from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
@@ -79,6 +80,7 @@ class McastEngine:
         self.streams: dict[str, McastStream] = {}
         self.members = Members(vantage)
         self.view: View | None = None  # installed at this member; between members: last one seen
+        self.holes = LinkHoles()
         self.seen = SeenViews()
         self.epoch = Epoch()
         self.excluded: tuple[Mark, str] | None = None
@@ -99,6 +101,9 @@ class McastEngine:
         self._models.begins(event.first_mark())
         if event.kind is Kind.MEMBER:
             self.members.saw(event)
+            return
+        if event.wire_kind == HOLE:
+            self.holes.saw(event)
             return
         self._models.elapsed.saw(event.first_mark())
         self.members.heard(event)
@@ -147,7 +152,8 @@ class McastEngine:
                 own = self._models.life.last or self.last
                 stream.receiver.finish(self.last.at_ns, min(self.last.at_ns, own.at_ns))
                 stream.receiver.settle()
-                stream.receiver.came_before(stream.came_outside)
+                self.holes.lie_over(stream.receiver, stream.sender)
+                stream.receiver.ways.came_outside(stream.came_outside)
             if stream.passing is not None:
                 stream.passing.finish()
             if stream.sender_model is not None:
@@ -372,7 +378,8 @@ class McastEngine:
         caster = None if event.seqno is None else event.source
         for stream in self.streams.values():
             stream.viewed(self.seen if first else None, caster)
-        if first and self.excluded is None and self._puts_out(view, event):
+        left, own = self.leaving is not None, self.view
+        if first and self.excluded is None and self.members.put_out(event, view, own, left=left):
             why = "it had left" if self.leaving else "a view without it"
             self.excluded = (event.first_mark(), why)
             if self.leaving is not None or self._from_local(event):
@@ -394,17 +401,6 @@ class McastEngine:
         self.members.begun_anew(member)
         self.excluded = self.leaving = self.view = None
         self.epoch = Epoch()
-
-    def _puts_out(self, view: View | None, event: Event) -> bool:
-        """Is this member no longer in a view? One that tells only what it changes says who left,
-        also where the capture lacks the view before (null)."""
-        local, own, stated = self.members.local, self.view, event.details().get("view") or {}
-        if self.vantage.kind != MEMBER or local is None:
-            return False
-        out = local in stated.get("left", ()) if view is None else local not in view.members
-        if own is None:
-            return out and (view is None or self.leaving is not None)
-        return out and local in own.members and stated["id"][1] > own.number
 
     def _end_windows(self, event: Event) -> None:
         """A view ends them: this member has gone."""
@@ -457,7 +453,8 @@ class McastEngine:
             if detail.get("merge") and low is not None:
                 receiver.merge(low, mark, stream.ever, self._installed_at)
             elif back:  # no window, so R17, or R16 without digest
-                receiver.begin_again(low or 0, self._installed_at)
+                joins = event.seqno is None and self.epoch.tells_all(stream.sender)
+                receiver.begin_again(low or 0, self._installed_at, sent_to_it=joins)
             if back:
                 self._came_meanwhile(stream, receiver)
         new = set() if current is None else set(view.members) - {*current.members, *digest}

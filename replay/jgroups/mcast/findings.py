@@ -34,7 +34,7 @@ class _McastFindings(WindowReporter[McastStream]):
     def __init__(self, engine: McastEngine, capture: int) -> None:
         systems = {stream.system for stream in engine.streams.values()}
         system = min(systems) if systems else "nakack4"
-        super().__init__(capture, engine.conversation, engine.parameters, system)
+        super().__init__(capture, engine.conversation, engine.parameters, system, engine.holes)
         self.engine = engine
 
     def receiver_of(self, stream: McastStream) -> str | None:
@@ -116,7 +116,7 @@ class _McastFindings(WindowReporter[McastStream]):
                 if outcome is not Outcome.BEFORE:
                     for piece in part.ranges:
                         others.add(*piece)
-        for asked in receiver.lacked_highest.ranges - receiver.by_rebuilt:
+        for asked in receiver.lacked_highest.ranges - receiver.ways.no_loss():
             for piece in list(others.within(*asked)):
                 lacked.add(*piece)
                 others.remove(*piece)
@@ -148,9 +148,11 @@ class _McastFindings(WindowReporter[McastStream]):
         ]
         if receiver.ended is None:
             lost = RangeSet(parts_of(gaps, Outcome.UNRECOVERED))
-            yield from self.never_came(stream, "MC002", gaps, lost - receiver.for_no_window)
+            yield from self.never_came(
+                stream, "MC002", receiver, lost - receiver.ways.for_no_window
+            )
             yield from self._of_gaps(
-                stream, "MC002", gaps, lost & receiver.for_no_window, LIKELY,
+                stream, "MC002", gaps, lost & receiver.ways.for_no_window, LIKELY,
                 "{count:message} of {sender_member} came to {receiver_member} when it had no "
                 "window for {count|it|them}, and no copy came when it asked; nothing behind "
                 "{count|it|them} can be delivered in order.",

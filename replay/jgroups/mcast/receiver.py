@@ -124,25 +124,28 @@ class ReceiverModel(JudgedStream):
         self._last_id: int | None = None  # the newest of the datagrams so far
         self._id_at_level: int | None = None  # and before it said so
         self.ended: tuple[Mark, str] | None = None
-        self.waited = RangeSet()  # for the join or a view: it may have dropped them
         self._let_in = let_in is not None
         self.moved: Mark | None = None  # by a merge, or it may have been
         self.untold = False  # a merge moved it, and nothing told what it had then, or at its end
         self._behind = False  # it said last that it lacks something from before ``start``
         self.undelivered = False  # it lacked what had come, and nobody can tell to the end or not
         self._any_oob = False
-        self._may_be_skipped = RangeSet()  # see ``_had``
         self._interval_given = interval_given
         self._at_once = document  # its scan asks for every gap that it finds (D11)
         self._merge_ns = merge_ns
+        self._for_highest = RangeSet()  # asked for once, as HIGHEST_SEQNO named it
+        self.acks = OwedAcks(acks, self.own_level)
+
+    def _begin(self, start: int) -> None:
+        super()._begin(start)
+        self.waited = RangeSet()  # for the join or a view: it may have dropped them
+        self._may_be_skipped = RangeSet()  # see ``_had``
         self._asked_had = RangeSet()  # own requests for what had arrived
         self._asked_had_highest = RangeSet()  # the same, in answer to a HIGHEST_SEQNO
         self._in_order = RangeSet()  # came when nothing had told of them or of higher ones
         self._asked_late = RangeSet()  # of these: asked for well after they came
-        self._for_highest = RangeSet()  # asked for once, as HIGHEST_SEQNO named it
         self._recent: deque[tuple[int, int, Mark]] = deque(maxlen=1000)  # first, stop, last
         self._out_of_band = RangeSet()  # delivered on arrival, not yet passed by the window
-        self.acks = OwedAcks(acks, self.own_level)
 
     # -- messages --------------------------------------------------------------------------------
 
@@ -187,7 +190,7 @@ class ReceiverModel(JudgedStream):
 
     def _sent_before(self, stop: int) -> None:
         """What is below may have been sent before the window was there, and have come then."""
-        self.by_rebuilt.add(self.start, max(self.start, stop))
+        self.ways.by_rebuilt.add(self.start, max(self.start, stop))
         self._sent_to_it = True
 
     def _accept(self, event: Event, first: int, stop: int, arrival: Arrival) -> None:
@@ -385,20 +388,18 @@ class ReceiverModel(JudgedStream):
             self.finish(mark.at_ns, mark.at_ns, over=False)
             self.ended = (mark, why)
 
-    def begin_again(self, low: int, there: Mark) -> None:
-        """The sender is back in the view: a new window at ``low`` (R16, R17)."""
+    def begin_again(self, low: int, there: Mark, *, sent_to_it: bool = False) -> None:
+        """The sender is back in the view: a new window at ``low`` (R16, R17).
+
+        Args:
+            sent_to_it: all that is not captured from there on was sent to it: it joins (W1).
+        """
         self._begin(low + 1)
-        self.exists_since, self._let_in, self._sent_to_it = there, True, False
-        self.start_known = True
+        self.exists_since, self._let_in, self._sent_to_it = there, not sent_to_it, sent_to_it
+        self.start_known, self._behind = True, False
         self.window = Window(low, self.window.capacity, document=self.window.document)
         self.ended = self._spoken_at = self._level_at = self.highest_told = None
-        self._behind = False
         self._floor = self.own_level = low
-        self._asked_had, self._asked_had_highest = RangeSet(), RangeSet()
-        self._in_order, self._asked_late = RangeSet(), RangeSet()
-        self._out_of_band, self.waited = RangeSet(), RangeSet()
-        self._may_be_skipped = RangeSet()
-        self._recent.clear()
         self.acks.begin(low)
 
     def finish(self, end_ns: int, until_ns: int, *, over: bool = True) -> None:
@@ -520,7 +521,7 @@ class ReceiverModel(JudgedStream):
         if there and read_between(self._elapsed, came, mark):
             for part in had:
                 for piece in self._in_order.within(*part):
-                    for late in self.by_rebuilt.missing(*piece):
+                    for late in self.ways.by_rebuilt.missing(*piece):
                         self._asked_late.add(*late)
 
     def _too_early(self, first: int, stop: int, mark: Mark, *, for_highest: bool) -> None:
@@ -564,7 +565,7 @@ class ReceiverModel(JudgedStream):
             and moved.frame <= gap.revealed.frame
             and (before is None or before.frame <= moved.frame)
         ):
-            self.by_rebuilt.add(*piece)
+            self.ways.by_rebuilt.add(*piece)
         super()._part_ended(gap, piece, outcome, part)
 
     def _asked_at_ticks(self, first: int, stop: int) -> list[Range]:

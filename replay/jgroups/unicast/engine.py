@@ -16,7 +16,7 @@ Nothing here depends on the transport.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.decoders.contract.events import HOLE, Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
@@ -24,6 +24,7 @@ from seqaudit.replay.contract.worth import BEGINNING, END
 from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, MemberEnds
 from seqaudit.replay.jgroups.evidence import Beginning, Life, Stamps
+from seqaudit.replay.jgroups.holes import LinkHoles
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.members import Members, View
 from seqaudit.replay.jgroups.unicast.acks import AcksAtOnce
@@ -77,6 +78,7 @@ class UnicastEngine:
         self.vantage = vantage
         self.members = Members(vantage)
         self.pairs: dict[tuple[str, str], Pair] = {}
+        self.holes = LinkHoles()
         self.view: View | None = None
         self.last: Mark | None = None
         self.left: Mark | None = None  # when this member was told that it may go
@@ -117,6 +119,9 @@ class UnicastEngine:
             self._elapsed.saw(self._began)
         if kind is Kind.MEMBER:
             self.members.saw(event)
+            return
+        if event.wire_kind == HOLE:
+            self.holes.saw(event)
             return
         self._elapsed.saw(event.first_mark())
         self.members.heard(event)
@@ -217,9 +222,12 @@ class UnicastEngine:
         ):
             received.beginning.bound = 0
         received.settle()
+        self.holes.lie_over(received, stream.sender)
         for gap in received.gaps if self._release().timestamps else ():
             if gap.requested and not self.one_window(stream, gap.before, gap.requested):
-                received.by_rebuilt.add(gap.first, gap.stop)
+                received.ways.by_rebuilt.add(gap.first, gap.stop)
+                if self.stamps_of(to).lacks(gap.before or Mark(BEGINNING, 0), gap.requested):
+                    received.ways.had.add(gap.first, gap.stop)
 
     def _was_quiet(self, mark: Mark | None) -> bool:
         """Had the capture gone on for longer than an unacknowledged message rests?"""

@@ -39,7 +39,7 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import sent_later
+from seqaudit.replay.jgroups.evidence import in_order, sent_later
 from seqaudit.replay.jgroups.unicast.acks import AcksAtOnce
 from seqaudit.replay.jgroups.unicast.receiver_copies import CROSSING_NS, ReplayedEntry
 from seqaudit.replay.jgroups.unicast.receiver_facts import Facts, ReceiveEntry, Timing, WindowLoss
@@ -206,24 +206,26 @@ class ReceiverMachine(ReplayedEntry):
             self._deliver(entry, skipped, mark)
 
     def _fell_back(self, event: Event, stream: Stream, facts: Facts) -> None:
-        """An ACK below an earlier one, and numbered after it: the window is another one."""
+        """An ACK below an earlier one, and sent after it, by its number or, in a release that has
+        none, its time: the window is another one."""
         assert event.seqno is not None
-        earlier = facts.highest_ack_stamp
-        if event.seqno >= facts.highest_ack or event.stamp is None or earlier is None:
-            return
-        if not newer(event.stamp, earlier):
-            return
-        facts.rebuilt_shown = True
+        earlier, since = facts.highest_ack_stamp, facts.acked_since
         mark, entry = event.first_mark(), self.entry
+        if event.seqno >= facts.highest_ack or since is None:
+            return
+        if event.stamp is None or earlier is None:
+            if not in_order(self._elapsed, since, mark):
+                return
+        elif newer(event.stamp, earlier):
+            facts.rebuilt_shown = True
+        else:
+            return
         if stream.received is not None:
             stream.received.window_lost(mark)
         if entry is not None and entry.stream is stream and entry.window.low > event.seqno:
-            before = facts.acked_since or mark
             if len(self.losses) < MAX_LISTED:
-                why = "its ACK fell back"
-                self.losses.append(
-                    WindowLoss(stream, before, mark, entry.window.low, why, "a lower ACK")
-                )
+                why, low = "its ACK fell back", entry.window.low
+                self.losses.append(WindowLoss(stream, since, mark, low, why, "a lower ACK"))
             self.entry = None
 
     def own_request(self, event: Event, stream: Stream) -> None:

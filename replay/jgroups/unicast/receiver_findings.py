@@ -6,14 +6,14 @@ from typing import Final
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
 from seqaudit.replay.contract.worth import LIKELY, PLACED, SHOWN, TIMED, UNDECIDABLE
-from seqaudit.replay.jgroups.findings import took, with_part
+from seqaudit.replay.jgroups.findings import with_part
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
 from seqaudit.replay.jgroups.unicast.receiver import ReceiverMachine
 from seqaudit.replay.jgroups.unicast.receiver_facts import Facts
 from seqaudit.replay.jgroups.unicast.reporter import UnicastReporter
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.sequence.durations import shown
-from seqaudit.replay.sequence.gaps import Mark, Outcome
+from seqaudit.replay.sequence.gaps import Mark, Outcome, repaired_after
 
 #: Copies that are worth an average (UC045).
 MANY_COPIES: Final = 10
@@ -44,16 +44,17 @@ class ReceiverFindings(UnicastReporter):
         gaps = received.gaps_by_seqno()
         yield from self.repaired(stream, "UC001", received)
         recovered = with_part(gaps, Outcome.RECOVERED)
-        slow = [gap for gap in recovered if (took(gap) or 0) > SLOW_TICKS * self.interval_ns]
+        long_ns = SLOW_TICKS * self.interval_ns
+        slow = [gap for gap in recovered if (repaired_after(gap) or 0) > long_ns]
         if slow:
             yield self.gap_finding(
                 stream, "UC046", slow, parts_of(slow, Outcome.RECOVERED),
                 "It took up to {slowest} until {count:message} of {sender_member} that "
                 "{count|was|were} known to be missing came.",
-                claim=LIKELY, slowest=shown(max(took(gap) or 0 for gap in slow)),
+                claim=LIKELY, slowest=shown(max(repaired_after(gap) or 0 for gap in slow)),
             )  # fmt: skip
         lost = parts_of(gaps, Outcome.UNRECOVERED)
-        yield from self.never_came(stream, "UC002", gaps, lost)
+        yield from self.never_came(stream, "UC002", received, lost)
         yield from self.open_at_end(stream, "UC002", "UC033", received)
         yield from self.missed_by_capture(stream, received, "UC033")
 
@@ -69,6 +70,7 @@ class ReceiverFindings(UnicastReporter):
             came, sync = facts.first_missing
             first = (received.start, received.start + 1)
             known = received.start == 1 and not facts.acked_before(sync)
+            known = known and received.start not in received.ways.in_holes
             numbered = known and self._one_window(stream, came, sync)
             yield self.make(
                 stream, "UC003", SHOWN if numbered else LIKELY,

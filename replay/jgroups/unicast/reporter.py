@@ -31,7 +31,7 @@ class UnicastReporter(WindowReporter[Stream]):
     def __init__(self, engine: UnicastEngine, capture: int) -> None:
         systems = {stream.system for _, stream in engine.streams()}
         system = min(systems) if systems else "unicast3"
-        super().__init__(capture, engine.conversation, engine.parameters, system)
+        super().__init__(capture, engine.conversation, engine.parameters, system, engine.holes)
         self.engine = engine
         self.holes = [
             (member, hole)

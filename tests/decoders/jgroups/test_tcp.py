@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqaudit.decoders.capture.pieces import plan_pieces
-from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Kind
+from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, HOLE, Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.jgroups import tcp as jgroups_tcp
 from seqaudit.decoders.jgroups.tcp import JGroupsStreams
@@ -290,6 +290,36 @@ def test_behind_a_hole_two_frames_in_a_row_are_sought() -> None:
     assert [row["count"] for row in run.of(Kind.DATA)] == [2, 2]
     assert run.account["tcp"]["hole_bytes"] == high - low
     assert run.account["tcp"]["resyncs"] == 1
+
+
+def holes_of(run: Run) -> list[tuple[Any, ...]]:
+    """(conversation, source, destination, frame, bytes and what else is told)"""
+    columns = ("conversation", "source", "destination", "frame", "detail")
+    return [
+        tuple(row[name] for name in columns)
+        for row in run.of(Kind.NOTICE)
+        if row["wire_kind"] == HOLE
+    ]
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_hole_is_told_to_every_conversation_that_the_connection_carries(answers: bool) -> None:
+    # Also before its receiver has said who it is; one that never does has no name.
+    frames = [single(data3(n), to=B, by=A) for n in range(1, 7)]
+    stream = preamble() + framed(*frames)
+    low, high = len(preamble() + framed(*frames[:2])), len(preamble() + framed(*frames[:3]))
+    given = sent((1, stream[:low]))
+    given.append(Segment(1, CLIENT + high, stream[high:]))
+    end = CLIENT + len(stream)
+    given += [Segment(0, SERVER, ack=end), Segment(0, SERVER, ack=end, ms=3000)]
+    given += [Segment(0, SERVER, framed(ANSWER), ack=end)] if answers else []
+    run = Run(given)
+    before, behind = run.of(Kind.DATA)[0], run.of(Kind.DATA)[1]
+    assert holes_of(run) == [
+        (name, A, B if answers else None, behind["frame"],
+         f'{{"bytes":{high - low},"since":{before["last_frame"]}}}')
+        for name in ("mcast|lab", "unicast|lab")
+    ]  # fmt: skip
 
 
 # -- the kernel, cuts, hypothesis -----------------------------------------------------------------

@@ -737,6 +737,23 @@ def test_who_asks_to_join_from_the_socket_of_a_member_in_the_view_has_taken_its_
     assert {rule for rule, _, _ in told.findings()} <= {"MC018"}
 
 
+@pytest.mark.rule("W1")
+@pytest.mark.parametrize(("of", "sure"), [(A, "proven"), (C, "likely")])
+def test_to_one_that_joins_in_the_place_of_another_all_was_sent_that_its_coordinator_sends(
+    of: str, sure: str
+) -> None:
+    # rejoin-nakack4: the view of the join was lost. Of others a digest may lack some.
+    socket = replace(member(B), source="E")
+    join_req = replace(leave_rsp(), wire_kind="JOIN_REQ", source="E", destination=A)
+    digest = {A: (6, 6), B: (0, 0), C: (6, 6), "E": (0, 0)}
+    told = heard(
+        B, JOINED, msg(1, 3), ack(3), msg(1, 3, by=C), ack(3, of=C), socket, join_req,
+        join_rsp("ABCE", 3, to="E", digest=digest), TICK, highest(7, by=of),
+        xmit_req(7, by="E", of=of), msg(7, by=of),
+    )  # fmt: skip
+    assert told.findings("MC018", "MC016") == [("MC001", sure, [[7, 7]]), ("MC003", sure, [[7, 7]])]
+
+
 #: C joins A; what B sends meets no window before the view with it is installed (R2).
 LET_IN = (join_rsp("AC", 2, to=C, digest={A: (0, 0), C: (0, 0)}), msg(1))
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.replay.builders import A, B, Step
+from tests.replay.builders import A, B, Step, hole
 from tests.replay.jgroups.unicast.builders import (
     TICK,
     Heard,
@@ -267,3 +267,65 @@ def test_what_came_before_the_window_that_asks_was_opened_an_earlier_one_may_hav
         data(3, first=True), TICK, ack(3, 4), TICK, request(4, 5, 6), data(4, 6), TICK, ack(7, 5),
     ]  # fmt: skip
     assert said(heard(B, *story), "UC034") == [("likely", [[6, 6]])]
+
+
+@pytest.mark.parametrize(("apart", "delivered"), [(TICK, [[1, 15]]), (5, [[1, 23]])])
+def test_where_acks_have_no_timestamps_a_lower_one_shows_a_window_built_anew_by_its_time(
+    apart: int, delivered: list[list[int]]
+) -> None:
+    # v35-u3-stale-ack: SEND_FIRST_SEQNO and its answer, message 2, are not in the capture.
+    told = heard(
+        B, SECOND * 3, data(1), data(2, 15), data(16, 23), TICK, ack(15), apart, ack(2), TICK,
+        version="3.5.0",
+    )  # fmt: skip
+    assert told.told("delivered") == {"delivered": delivered}
+
+
+@pytest.mark.parametrize(("stamp", "lost"), [(3, []), (2, [[2, 2]])])
+def test_what_is_asked_for_to_the_end_behind_missing_own_words_another_window_may_have_had(
+    stamp: int, lost: list[list[int]]
+) -> None:
+    # A window of B may have had 2 and been lost: what is missing may be a SEND_FIRST_SEQNO.
+    asked = [step for _ in range(6) for step in (TICK, request(2))]
+    told = heard(B, SECOND * 3, data(1), TICK, ack(1, 1), data(3), *asked, ack(1, stamp))
+    assert told.told("lost", "lost_seqnos", "unrecovered", "unrecovered_seqnos") == {
+        "lost": len(lost) or None, "lost_seqnos": lost,
+        "unrecovered": len(lost) or None, "unrecovered_seqnos": lost,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("late_ms", "lost"), [(TICK + 100, None), (20, 1)])
+def test_where_originals_come_later_than_a_tick_that_of_a_repair_may_come_later_still(
+    late_ms: int, lost: int | None
+) -> None:
+    # u4n4-dup-reorder: its original came 15 ms after the repair.
+    late = [data(3, ip_id=12), late_ms, data(2, ip_id=11), TICK, ack(3, 2)]
+    repaired = [data(5, ip_id=14), TICK, ack(3, 3), TICK, request(4), 5, data(4, ip_id=20)]
+    told = heard(B, SECOND * 3, data(1, ip_id=10), ack(1, 1), *late, *repaired, TICK, ack(5, 4))
+    assert said(told, "UC001") == [("proven", [[4, 4]])]
+    assert told.told("lost") == {"lost": lost}
+
+
+#: B has had everything up to 3, and lacks message 4.
+UP_TO_3: list[Step] = [SECOND * 3, data(1), data(2), data(3), ack(3, 1)]
+
+
+@pytest.mark.parametrize(
+    ("lacking", "certainty", "lost"), [([], "proven", 1), ([hole(4)], "likely", None)]
+)
+def test_over_tcp_what_may_have_come_in_missing_bytes_is_not_proven_lost(
+    lacking: list[Step], certainty: str, lost: int | None
+) -> None:
+    repaired = [data(5), TICK, ack(3, 2), TICK, request(4), data(4), TICK, ack(5, 3)]
+    told = heard(B, *UP_TO_3, *lacking, *repaired)
+    assert said(told, "UC001") == [(certainty, [[4, 4]])]
+    assert told.told("lost") == {"lost": lost}
+
+
+@pytest.mark.parametrize(("lacking", "certainty"), [([], "likely"), ([hole(4)], "cannot be told")])
+def test_over_tcp_what_is_asked_for_to_the_end_may_have_come_in_missing_bytes(
+    lacking: list[Step], certainty: str
+) -> None:
+    asked = [step for _ in range(6) for step in (TICK, request(4))]
+    told = heard(B, *UP_TO_3, *lacking, data(5), *asked)
+    assert said(told, "UC002") == [(certainty, [[4, 4]])]

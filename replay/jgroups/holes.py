@@ -1,0 +1,51 @@
+"""Bytes of the members' TCP connections that a capture lacks (HOLE events, jgroups.md 1.9).
+
+Over TCP all bytes come, so what a receiver lacks was dropped inside it. Where the capture lacks
+bytes that came, the message may have been in them, and whether it came cannot be told.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.worth import END, Doubt, Span
+from seqaudit.replay.jgroups.arrivals import JudgedStream
+from seqaudit.replay.sequence.ranges import Range, RangeSet
+
+#: Spans of doubt that holes make; the last goes on to the end.
+MAX_SPANS: Final = 1_000
+_WHY: Final = "bytes of a connection are missing here, or could not be read (CP012, CP006)"
+_NONE: Final = RangeSet()
+
+
+class LinkHoles:
+    """The holes of the connections that carry one conversation.
+
+    A hole is a half-open range of job frames: something is missing between each of them and the
+    next. It begins with the last frame of its direction before it and ends at the one behind it.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[str | None, RangeSet] = {}  # by who sent it; null: it never said so
+
+    def saw(self, event: Event) -> None:
+        """A HOLE event."""
+        since = event.details()["since"]
+        holes = self._of.setdefault(event.source, RangeSet())
+        holes.add(since, max(event.frame, since + 1))
+
+    def lie_over(self, window: JudgedStream, sender: str) -> None:
+        """What a window was not seen to get may have come in one: messages are sent in order, so
+        between the last one before a gap and what revealed it."""
+        of = [holes for member in (sender, None) if (holes := self._of.get(member, _NONE))]
+        for gap in window.gaps if of else ():
+            since = -1 if gap.before is None else gap.before.frame
+            if any(holes.within(since, gap.revealed.frame) for holes in of):
+                window.ways.in_holes.add(gap.first, gap.stop)
+
+    def spans(self) -> Iterator[Span]:
+        """Their doubt over the whole conversation."""
+        every: Iterator[Range] = iter(RangeSet(p for holes in self._of.values() for p in holes))
+        for number, (first, stop) in enumerate(islice(every, MAX_SPANS), 1):
+            yield Span(Doubt.HOLE, first, END if number == MAX_SPANS else stop, _WHY)

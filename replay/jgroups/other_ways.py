@@ -1,0 +1,66 @@
+"""Ways by which a message comes, or is asked for, that make no loss of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from seqaudit.replay.sequence.gaps import Gap, Outcome, repaired_after
+from seqaudit.replay.sequence.ranges import RangeSet
+
+#: An original may come so many times later than any other did.
+LATER: Final = 2
+
+
+@dataclass(slots=True)
+class OtherWays:
+    """What of one stream its receiver may have had, or been sent, in another way than the capture
+    shows.
+
+    Attributes:
+        by_others: repaired without an own request, and older than its copy by no IP id.
+        by_rebuilt: asked for by no window but one built anew: the one before may have had it.
+        had: of these, where the capture is shown to lack words of the receiver in between.
+        for_no_window: came when no window was there.
+        late: repaired, and the original may come later still, as others of the stream did.
+        in_holes: may have come in bytes of a TCP connection that the capture lacks.
+    """
+
+    by_others: RangeSet = field(default_factory=RangeSet)
+    by_rebuilt: RangeSet = field(default_factory=RangeSet)
+    had: RangeSet = field(default_factory=RangeSet)
+    for_no_window: RangeSet = field(default_factory=RangeSet)
+    late: RangeSet = field(default_factory=RangeSet)
+    in_holes: RangeSet = field(default_factory=RangeSet)
+
+    def came_outside(self, ranges: RangeSet) -> None:
+        """Came when no window was there for it: if it was asked for later, it was not lost."""
+        self.for_no_window = ranges
+        self.by_rebuilt |= ranges
+
+    def may_come_late(self, gaps: Iterable[Gap], latest_ns: int) -> None:
+        """The originals of what was repaired may come later still, or where the capture has a hole.
+
+        Args:
+            latest_ns: so long after they showed to be missing others came; as long as a tick.
+        """
+        for gap in gaps:
+            after_ns = repaired_after(gap)
+            if after_ns is not None and after_ns < LATER * latest_ns:
+                self.late |= gap.parts[Outcome.RECOVERED].ranges
+
+    def repaired(self, *, unasked: bool) -> RangeSet:
+        """Whose repair shows no loss.
+
+        Args:
+            unasked: nor does one that was not asked for.
+        """
+        repaired = self.by_rebuilt | self.late
+        return repaired | self.by_others if unasked else repaired
+
+    def no_loss(self) -> RangeSet:
+        """That it was asked for shows no loss."""
+        return self.by_rebuilt | self.in_holes
+
+    def came(self) -> RangeSet:
+        """May have come to the receiver, whose window lacked it when it asked."""
+        return self.for_no_window | self.in_holes | self.had
