@@ -28,6 +28,8 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 SQNS: Final = 1 << 32
 
+#: Behind every frame.
+LAST_FRAME: Final = 1 << 62
 #: An NCF so much before a wait ends still belongs to the next round: timers are coarse.
 SLACK_NS: Final = 3_000_000
 #: NAKs closer together than this are one round: a list and its single follow each other.
@@ -172,6 +174,21 @@ class Hole:
         """A NAK or NCF says what time it is: from here on no stretch is left out."""
         self.due_ns -= self.paused_ns
         self.paused_ns = 0
+
+    @property
+    def decides(self) -> Mark:
+        """What set the timer of its end: the last NAK or NCF."""
+        return self.decided or self.revealed
+
+    @property
+    def stop_frame(self) -> int:
+        """One past the last frame at which what is behind it waited; where a timer ended it, by the
+        capture's clock."""
+        if self.ended is None:
+            return LAST_FRAME
+        if self.ended.frame > self.decides.frame or self.ended.at_ns <= self.decides.at_ns:
+            return self.ended.frame + 1
+        return LAST_FRAME if self.until is None else self.until
 
     @property
     def last_wait(self) -> tuple[int, int]:
@@ -366,14 +383,6 @@ class PgmWindow:
             left = self.settings.data_retries - hole.confirmed
             self._set_due(hole, hole.wait_ends_ns + max(left, 0) * self.settings.round_ns)
 
-    def held_up(self, at_ns: int) -> bool:
-        """Did messages wait then behind a packet that was dropped inside?"""
-        return any(
-            one.came.at_ns <= at_ns <= (one.again.at_ns if one.again else
-                                        one.asked.at_ns + self.rounds_ns())
-            for one in self.inside.values()
-        )  # fmt: skip
-
     def next_due_ns(self) -> int | None:
         """When the next hole is given up, at the latest; null if none is open."""
         while self._due:
@@ -414,8 +423,7 @@ class PgmWindow:
             _, sqn = heapq.heappop(self._due)
             hole = self.holes[sqn]
             hole.until = frame
-            decided = hole.decided or hole.revealed
-            self._end(sqn, Fate.RETRIES, Mark(decided.frame, hole.due_ns))
+            self._end(sqn, Fate.RETRIES, Mark(hole.decides.frame, hole.due_ns))
             self._advance()
 
     def take_ended(self) -> list[Hole]:

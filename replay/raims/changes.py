@@ -46,14 +46,14 @@ class Changes:
 
     Attributes:
         earlier: how many were made before the first word that numbers them; null: none does.
-        made: when they were made, and the subject or pattern.
+        made: where they were told, and the subject or pattern.
         unseen: where the numbers step.
         known_until: the last word by which all of them are known.
     """
 
     def __init__(self) -> None:
         self.earlier: int | None = None
-        self.made: list[tuple[int, str]] = []
+        self.made: list[tuple[Mark, str]] = []
         self.unseen: list[UnseenChanges] = []
         self.known_until = Mark(-1, -1)
         self._last: int | None = None
@@ -68,7 +68,7 @@ class Changes:
         if event.kind is Kind.SUBSCRIBE:
             if len(self.made) < MAX_CHANGES:
                 of = str(detail.get("subject") or detail.get("pattern") or ">")
-                self.made.append((event.at_ns, of))
+                self.made.append((event.first_mark(), of))
             if event.seqno is not None:
                 self._counts(event, event.seqno - 1, event.seqno)
             return
@@ -94,9 +94,9 @@ class Changes:
             self.known_until = event.last_mark()
         self._last = max(self._last, now)
 
-    def made_ns(self, subjects: Iterable[str]) -> Iterator[int]:
-        """When those were made that one of some subjects may match."""
-        return (at_ns for at_ns, pattern in self.made
+    def told_of(self, subjects: Iterable[str]) -> Iterator[Mark]:
+        """Where those were told that one of some subjects may match."""
+        return (mark for mark, pattern in self.made
                 if any(framed(pattern, subject) for subject in subjects))  # fmt: skip
 
     def knows(self, mark: Mark, *, whole: bool) -> bool:

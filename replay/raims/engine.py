@@ -24,7 +24,10 @@ from seqaudit.replay.raims.receiving import Receiving
 from seqaudit.replay.raims.sending import Sending
 from seqaudit.replay.raims.settings import Settings
 from seqaudit.replay.raims.state import RaimsState
+from seqaudit.replay.sequence.gaps import Mark
 
+#: Rows of these are joined, as many as a capture's pieces let them be.
+_RUNS: Final = (Kind.DATA, Kind.RETRANSMISSION)
 #: Words from which on messages of a daemon are taken, or no more: not those that waited until then.
 _KNOWN_BY: Final = ("AUTH", "DEL", "BYE")
 
@@ -92,6 +95,8 @@ class RaimsEngine:
             link = self.links.pgm.get(row[8][:-1])
             if link is None or not link.goes_on(row):
                 return False
+            if row[12] == "SPM":
+                self.links.elapsed.saw(Mark(row[1], row[4]))
         else:
             return False
         self._before_ns = max(row[4], row[5])
@@ -104,6 +109,8 @@ class RaimsEngine:
             self.members.first_ns = event.at_ns
         silent_ns = event.at_ns - self._before_ns if self._before_ns is not None else 0
         self._before_ns = max(event.at_ns, event.last_at_ns)
+        if event.kind not in _RUNS:
+            self.links.elapsed.saw(event.first_mark())
         self.links.pause(silent_ns)
         if silent_ns > STARTED_NS:
             self.state.silence = event.at_ns, silent_ns

@@ -7,6 +7,7 @@ from typing import Final
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.pgm.engine import window_settings
+from seqaudit.replay.raims.inbox_link import InboxLink
 from seqaudit.replay.raims.links import (
     BYTES_MISSING,
     BYTES_WHOLE,
@@ -14,7 +15,6 @@ from seqaudit.replay.raims.links import (
     OTHER_LINK,
     RECONNECTED,
     SECRET,
-    InboxLink,
     Missing,
     PgmLink,
     Ready,
@@ -23,6 +23,7 @@ from seqaudit.replay.raims.message import subject_of
 from seqaudit.replay.raims.settings import Settings
 from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.truth import BY_END, Loss
+from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 
 #: What the name of a link begins with.
@@ -51,6 +52,7 @@ class LinkTable:
         self._address = address
         host = f"[{address}]" if address is not None and ":" in address else address
         self._leaves = None if host is None else f"{TCP}{host}:"
+        self.elapsed = Elapsed()  # of all events that are never joined to runs
         self.pgm: dict[str, PgmLink] = {}
         self.inboxes: dict[str, InboxLink] = {}
         self.holes: dict[str, Mark] = {}
@@ -67,7 +69,7 @@ class LinkTable:
         link = self.pgm.get(name)
         if link is None:
             link = self.pgm[name] = PgmLink(
-                name, window_settings(self._settings.pgm), self._address
+                name, window_settings(self._settings.pgm), self._address, self.elapsed
             )
         return link
 
@@ -266,19 +268,15 @@ class LinkTable:
         link = self.pgm.get(stream.link)
         return None if link is None else link.stands_since(went_on)
 
-    def held_up(self, stream: RaimsStream, times_ns: Iterable[int]) -> bool:
+    def held_up(self, stream: RaimsStream, changes: Iterable[Mark]) -> bool:
         """Is it unknown whether its link handed on messages before or behind one of these?"""
         link = self.pgm.get(stream.link)
-        return link is not None and any(link.held_up(at_ns) for at_ns in times_ns)
+        return link is not None and any(map(link.held_up, changes))
 
-    def waits_over(self, stream: RaimsStream, times_ns: Iterable[int], at_ns: int) -> bool:
-        """May what its link handed on then have been so on the other side of one of these times,
-        which are no further away than a receiver waits?"""
+    def waits_over(self, stream: RaimsStream, changes: Iterable[Mark], mark: Mark) -> bool:
+        """May what its link handed on then have been so on the other side of one of these?"""
         link = self.pgm.get(stream.link)
-        if link is None:
-            return False
-        near = (one for one in times_ns if abs(at_ns - one) <= link.window.rounds_ns())
-        return any(stream.at_a_change or link.held_up(one) for one in near)
+        return link is not None and any(link.waits_over(mark, change) for change in changes)
 
     def behind(self, stream: RaimsStream) -> Missing:
         """What did not come of a TSI behind the stream's last message."""

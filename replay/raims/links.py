@@ -1,7 +1,7 @@
 """Links of one observer, and the order in which they hand messages on (raims.md 2, 3, 15.2).
 
-A PGM link is a TSI with its receive window; an inbox link is one direction of an inbox connection;
-any other (TCP) is in order by itself. Messages behind a hole wait here.
+A PGM link is a TSI with its receive window; an inbox link is one direction of an inbox connection
+(``inbox_link``); any other (TCP) is in order by itself. Messages behind a hole wait here.
 """
 
 import heapq
@@ -10,13 +10,14 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.engine import Row
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Rests
-from seqaudit.replay.pgm.window import SQNS, Fate, Hole, PgmWindow, WindowSettings
+from seqaudit.replay.pgm.window import LAST_FRAME, SQNS, Fate, Hole, PgmWindow, WindowSettings
+from seqaudit.replay.sequence.elapsed import Elapsed, Watch
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
@@ -29,12 +30,13 @@ FROM_SENDER: Final = frozenset({"ODATA", "RDATA", "SPM", "NCF"})
 _TELLING: Final = ("ODATA", "SPM")
 #: How holes end that no longer miss anything.
 _CAME: Final = (Fate.LATE, Fate.REPAIRED, Fate.FOREIGN)
+#: So long after its subscriptions have changed a daemon says so (late join: 7 ms).
+TELLING_NS: Final = 15_000_000
 #: Later than any time.
 NEVER_NS: Final = 1 << 63
 #: How far back a packet may be that would have come just now.
 RECENT_SQNS: Final = 65_536
 
-Life = tuple[int, int]  # what an inbox connection's sender and receiver call it; 0: not learned
 Ready = tuple[Event, Mark, bool]  # a message, when it is handed on, whether it had waited
 
 
@@ -112,6 +114,18 @@ BYTES_MISSING: Final = Missing(
 SECRET: Final = Missing(sure=Certainty.UNDECIDABLE, why="another link is encrypted")
 
 
+class Timer(NamedTuple):
+    """What no frame shows: a wait that ended.
+
+    Attributes:
+        due: the frame that set it, and when it was due.
+        watch: for when it has surely ended.
+    """
+
+    due: Mark
+    watch: Watch
+
+
 def _packets(count: int) -> str:
     return f"{count} packet" if count == 1 else f"{count} packets"
 
@@ -123,9 +137,12 @@ def _were(count: int) -> str:
 class PgmLink:
     """One TSI at one receiver, or at its sender."""
 
-    def __init__(self, name: str, settings: WindowSettings, address: str | None) -> None:
+    def __init__(
+        self, name: str, settings: WindowSettings, address: str | None, elapsed: Elapsed
+    ) -> None:
         self.name = name
         self.window = PgmWindow(settings)
+        self._elapsed = elapsed
         self.sender: str | None = None
         self.dropped = 0  # messages of packets that had come before
         self.lost: list[Hole] = []  # that were given up or may have come, ascending
@@ -146,7 +163,7 @@ class PgmLink:
         self._mark: Mark | None = None
         self._gave_up = False
         self._gave_up_ns = -SAME_PASS_NS
-        self._freed_ns: deque[int] = deque(maxlen=MAX_HELD)  # when messages went on behind one
+        self._freed: list[Timer] = []  # behind which messages went on, ascending
         self._foreign: deque[Hole] = deque(maxlen=MAX_HELD)  # that it had not asked for, and came
         self._parted: list[int] = []  # frames behind which some did, up to another hole
         self._held: list[tuple[int, int, Event]] = []
@@ -353,30 +370,53 @@ class PgmLink:
             self._mark = None
             return ready
         self._mark = Mark(behind, at_ns)
-        if self._held and self._held[0][0] < self.window.next:
-            self._freed_ns.append(at_ns)
+        if ended is not None and self._held and self._held[0][0] < self.window.next:
+            self._free(self.window.ended[-1].decides, self._mark)
         return [*ready, *self._release(self._mark, self._to_come)]
 
-    def held_up(self, at_ns: int) -> bool:
-        """Did messages wait then for a packet that was dropped inside, or that the daemon may have
-        had; or go on behind one that was given up so close to it that coarse timers may have done
-        it on its other side?"""
-        if self.window.held_up(at_ns) or at_ns in self._unsure:
+    def _free(self, since: Mark, due: Mark) -> None:
+        """A timer, set at one moment, hands messages on."""
+        if len(self._freed) < MAX_HELD:
+            wait_ns, settings = due.at_ns - since.at_ns, self.window.settings
+            if wait_ns > settings.ncf_wait_ns:  # only few spans are watched
+                wait_ns = -(-wait_ns // settings.data_wait_ns) * settings.data_wait_ns
+            watch = self._elapsed.watch(since, wait_ns + self.window.slack_ns)
+            timer = Timer(due, watch)
+            insort(self._freed, timer, key=_due_ns)
+
+    def held_up(self, change: Mark) -> bool:
+        """Did messages wait at a frame for a packet that was dropped inside, or that the daemon may
+        have had; or go on behind one that was given up, and nobody can tell on which side of it?"""
+        if change.frame in self._unsure:
             return True
-        slack_ns = self.window.slack_ns
-        place = bisect_left(self._freed_ns, at_ns - slack_ns)
-        return place < len(self._freed_ns) and self._freed_ns[place] <= at_ns + slack_ns
+        place = bisect_right(self._freed, change.at_ns + self.window.slack_ns, key=_due_ns)
+        while place and self._freed[place - 1].due.frame >= change.frame:  # set behind it
+            place -= 1
+        return place > 0 and not self._freed[place - 1].watch.by(change)
+
+    def waits_over(self, mark: Mark, change: Mark) -> bool:
+        """May what was handed on at one moment have been so on the other side of a frame?"""
+        first, last = sorted((mark.frame, change.frame))
+        if self._unsure.within(first, last + 1) == [(first, last + 1)]:
+            return True
+        if mark.frame >= change.frame or mark.at_ns > change.at_ns + self.window.slack_ns:
+            return False
+        place = bisect_left(self._freed, mark.at_ns, key=_due_ns)
+        timer = self._freed[place] if place < len(self._freed) else None
+        if timer is not None and timer.due == mark:
+            return not timer.watch.by(change)
+        return change.at_ns - mark.at_ns < TELLING_NS
 
     @cached_property
     def _unsure(self) -> RangeSet:
-        """When messages waited, as it seems, for packets that the daemon may have had: ns. To be
-        asked when nothing follows."""
+        """Frames at which messages waited, as it seems, for packets that the daemon may have had.
+        To be asked when nothing follows."""
         waits = RangeSet()
         for hole in (*self.lost, *self._foreign, *self.window.holes.values()):
             if hole.ended is None or hole.loss is not Certainty.PROVEN:
-                end_ns = NEVER_NS if hole.ended is None else hole.ended.at_ns
-                if hole.revealed.at_ns < end_ns:
-                    waits.add(hole.revealed.at_ns + 1, end_ns + self.window.slack_ns)
+                waits.add(hole.revealed.frame + 1, hole.stop_frame)
+        for one in self.window.inside.values():
+            waits.add(one.came.frame, LAST_FRAME if one.again is None else one.again.frame + 1)
         return waits
 
     def stands_since(self, went_on: int) -> int | None:
@@ -432,140 +472,9 @@ class PgmLink:
         return ready
 
 
-class InboxLink:
-    """One direction of an inbox connection: in order, once (raims.md 3).
-
-    A number that the receiver has acknowledged it had, whether the capture holds it or not: what
-    waits behind it goes on.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.packets = 0
-        self.repairs = 0
-        self.duplicates = 0
-        self.acks = 0
-        self.uncaptured = 0  # packets that the receiver had, and the capture does not hold
-        self.sent = RangeSet()  # numbers that were captured, in the connection's latest life
-        self.sent_ns: list[tuple[int, int]] = []  # when the highest number grew: (time, number)
-        self.doubted_frame = -1  # where something was last found to be missing
-        self._life: Life | None = None
-        self._again = False  # it had another before, so its numbers begin at 1
-        self._next = 0  # numbers begin at 1; 0: nothing came yet
-        self._accepted = False
-        self._held: list[tuple[int, int, Event]] = []
-        self._order = 0
-        self._waiting: set[int] = set()
-
-    def reverse(self) -> str:
-        """The name of the other direction."""
-        source, _, destination = self.name.removeprefix("inbox:").partition(">")
-        return f"inbox:{destination}>{source}"
-
-    def packet(self, event: Event) -> list[Ready]:
-        """The header of an inbox datagram."""
-        if event.kind is Kind.ACK:
-            self.acks += event.count
-            return []
-        if event.seqno is None:
-            return []
-        if self.count(event):
-            self._held = []
-            self._next = 1 if self._next else event.seqno
-            self._waiting.clear()
-        first, stop = event.seqno, event.seqno + event.count
-        self._accepted = stop > self._next and first not in self._waiting
-        if not self._accepted:
-            self.duplicates += event.count
-            return []
-        if first > self._next:
-            self._waiting.update(range(first, min(stop, first + 1000)))
-            return []
-        self._next = max(self._next, stop)
-        self._join()
-        return self._ready(event.first_mark(), first)
-
-    def count(self, event: Event) -> bool:
-        """A data packet was captured, whoever gets it.
-
-        Returns:
-            Do its numbers begin anew: does one of both ends call the connection by another name?
-        """
-        if event.seqno is None:
-            return False
-        life = (event.conn_id or 0) & 1023, int(event.details().get("dest_id") or 0)
-        anew = self._life is None or life != (self._life[0], self._life[1] or life[1])
-        if anew:
-            self._again = self._life is not None
-            self.sent, self.sent_ns = RangeSet(), []
-        self._life = life
-        self.packets += event.count
-        self.repairs += event.count if event.kind is Kind.RETRANSMISSION else 0
-        grows = not self.sent or event.seqno >= self.sent.stop()
-        if grows and len(self.sent_ns) < MAX_HELD:
-            self.sent_ns.append((event.at_ns, event.seqno))
-        self.sent.add(event.seqno, event.seqno + event.count)
-        return anew
-
-    @property
-    def lacks(self) -> bool:
-        """Are numbers missing in between, so far?"""
-        return len(self.sent) > 1 or (self._again and bool(self.sent) and self.sent.first() > 1)
-
-    def whole(self, from_ns: int, to_ns: int) -> tuple[int, int] | None:
-        """The numbers sent from before one time to behind another, if the capture holds them all;
-        null: it does not, or nobody can tell.
-        """
-        before = [number for at_ns, number in self.sent_ns if at_ns <= from_ns]
-        behind = [number for at_ns, number in self.sent_ns if at_ns >= to_ns]
-        if not behind or (not before and behind[0] != 1 and self.sent.first() != 1):
-            return None
-        first = before[-1] if before else 1
-        if first > behind[0] or self.sent.missing(first, behind[0] + 1):
-            return None
-        return first, behind[0]
-
-    def waits(self, event: Event) -> bool:
-        """Does something wait that this packet of the other direction may acknowledge?"""
-        here = None if self._life is None else self._life[0]
-        return bool(self._waiting) and event.details().get("dest_id") == here
-
-    def acknowledged(self, seqno: int, mark: Mark) -> list[Ready]:
-        """The receiver says that it had everything up to this number."""
-        if not self._next or seqno < self._next or not self._waiting:
-            return []
-        self.uncaptured += seqno + 1 - self._next - sum(n <= seqno for n in self._waiting)
-        self.doubted_frame = mark.frame
-        self._waiting = {n for n in self._waiting if n > seqno}
-        self._next = seqno + 1
-        self._join()
-        return self._ready(mark, self._next)
-
-    def message(self, event: Event) -> list[Ready]:
-        """A message of the datagram whose header came last."""
-        if not self._accepted:
-            return []
-        seqno = event.fresh_id or 0
-        heapq.heappush(self._held, (seqno, self._order, event))
-        self._order += 1
-        ready: list[Ready] = []
-        while self._held and self._held[0][0] < self._next:
-            waited = self._held[0][0] != seqno
-            ready.append((heapq.heappop(self._held)[2], event.first_mark(), waited))
-        return ready
-
-    def _join(self) -> None:
-        while self._next in self._waiting:
-            self._waiting.discard(self._next)
-            self._next += 1
-
-    def _ready(self, mark: Mark, below: int) -> list[Ready]:
-        """What waited and is in order now, below a number whose messages come yet."""
-        ready: list[Ready] = []
-        while self._held and self._held[0][0] < min(self._next, below):
-            ready.append((heapq.heappop(self._held)[2], mark, True))
-        return ready
-
-
 def _sqn(hole: Hole) -> int:
     return hole.sqn
+
+
+def _due_ns(timer: Timer) -> int:
+    return timer.due.at_ns

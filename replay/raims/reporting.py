@@ -211,8 +211,8 @@ class RaimsReporter(Reporter[Subject]):
             return stream.unread[1]
         if any(one.verdict.row == "raims-9.0" and not one.known for one in stream.repeats):
             return TOO_OLD
-        made_ns = observer.changes.made_ns(stream.subjects)
-        if stream.at_a_change or self.engine.links.held_up(stream, made_ns):
+        changes = observer.changes.told_of(stream.subjects)
+        if stream.at_a_change or self.engine.links.held_up(stream, changes):
             return HELD_UP
         if stream.last is not None and not self.knows_subscriptions(observer, stream.last):
             return UNSEEN

@@ -8,6 +8,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.changes import STARTING_NS
 from seqaudit.replay.raims.clocks import SKEW_NS, ahead_of, spread
 from seqaudit.replay.raims.link_table import link_of
+from seqaudit.replay.raims.links import TELLING_NS
 from seqaudit.replay.raims.message import MessageRun
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.seqno import base_of, key
@@ -18,8 +19,6 @@ from seqaudit.replay.raims.streams import RaimsStream
 TO_PEERS: Final = frozenset({"PING", "PONG", "LOSS"})
 #: Within this time of dropping a peer, what was meant for it before may leave (storm: 0.3 ms).
 QUEUED_NS: Final = 100_000_000
-#: So long after its subscriptions have changed a daemon says so (late join: 7 ms).
-TELLING_NS: Final = 15_000_000
 #: Words about peers, which have one counter; who is dropped is in one of them.
 OF_PEERS: Final = frozenset({"ADD", "DEL", "BLM", "ADJ"})
 #: A daemon that is heard so soon after its start has done nothing before.

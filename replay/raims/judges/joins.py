@@ -34,11 +34,11 @@ def contradictions(report: RaimsReporter) -> None:
     for observer in report.engine.observers:
         report.observer = observer
         for stream in observer.streams.values():
-            changes_ns = [*observer.changes.made_ns(stream.subjects)] if stream.truth.losses else []
+            changes = [*observer.changes.told_of(stream.subjects)] if stream.truth.losses else []
             for loss in stream.truth.losses:
                 sure = report.sure(loss)[0]
                 near = loss.told is None and report.engine.links.waits_over(
-                    stream, changes_ns, loss.mark.at_ns
+                    stream, changes, loss.mark
                 )
                 if not loss.lower or sure is not Certainty.PROVEN or near:
                     if loss.missing_sqns or loss.lower:

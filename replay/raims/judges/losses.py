@@ -142,7 +142,7 @@ def _steps(
 ) -> Iterator[Finding]:  # fmt: skip
     """Losses, each group as sure as what lies between the messages on both sides."""
     groups: dict[tuple[Certainty, str, bool], list[ReportedVerdict]] = {}
-    changes_ns: list[int] = []  # of what the observer subscribes to
+    changes = [*report.observer.changes.told_of(stream.subjects)] if steps else []
     for step in steps:
         if step.loss is None:
             continue
@@ -150,8 +150,7 @@ def _steps(
         if stream.ignored and report.seemed_dropped(stream):
             sure, why = Certainty.UNDECIDABLE, SEEMED_SILENT
         elif sure is Certainty.PROVEN and step.loss.told is None:
-            changes_ns = changes_ns or [*report.observer.changes.made_ns(stream.subjects)]
-            near = report.engine.links.waits_over(stream, changes_ns, step.mark.at_ns)
+            near = report.engine.links.waits_over(stream, changes, step.mark)
             why = HELD_UP if near else _otherwise(stream, step)
             sure = Certainty.LIKELY if why else sure
         stands = step.loss.told is None and step.verdict.counted > 0

@@ -13,6 +13,7 @@ from seqaudit.replay.pgm.engine import MAX_HOLES, PARITY, PgmEngine
 from seqaudit.replay.pgm.window import PgmWindow, WindowSettings
 from seqaudit.replay.raims import bounds as raims_bounds
 from seqaudit.replay.raims.links import PgmLink
+from seqaudit.replay.sequence.elapsed import Elapsed
 from tests.replay.raims.builders import (
     F0,
     HERE,
@@ -38,7 +39,7 @@ from tests.replay.raims.builders import (
 
 def test_messages_of_a_run_of_packets_that_comes_in_parts_may_follow_the_last_part() -> None:
     """Where a capture is cut into many files its runs are, and those of one sender go on."""
-    link = PgmLink(LINK, WindowSettings(), HERE)
+    link = PgmLink(LINK, WindowSettings(), HERE, Elapsed())
     for sqn in range(5, 9):
         link.packet(packet("ODATA", sqn, stream=f"{LINK}|"))
     messages = [packet("DATA", 1, fresh_id=sqn, last_fresh_id=sqn) for sqn in range(4, 10)]

@@ -1,6 +1,7 @@
 """Events of PGM and raims as an engine gets them, and worlds to feed them to."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from seqaudit.decoders.contract.events import Kind
@@ -101,6 +102,11 @@ class World:
                 detail=json.dumps({"name": name, "address": f"{address}:7239"}),
             )  # fmt: skip
         self.notice("JOIN", source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=join, subject="_1.A")
+
+    def sees(self, event: Event) -> None:
+        """A packet, as the next frame."""
+        self.number += 1
+        self.engine.feed(replace(event, frame=self.number))
 
     def feed(self, at: float = 0.0, **how: Any) -> None:
         self.number += 1

@@ -35,7 +35,7 @@ def join(world: World, at: float, number: int, word: str = "JOIN", subject: str 
 def sends(world: World, word: str, sqn: int, at: float) -> None:
     """A packet of the observer's own TSI."""
     world.number += 1
-    world.engine.feed(packet(word, sqn, at, world.number, stream=f"{OWN}|", source=HERE))
+    world.sees(packet(word, sqn, at, world.number, stream=f"{OWN}|", source=HERE))
 
 
 def delivered(world: World) -> Any:
@@ -105,8 +105,8 @@ def test_a_wait_ends_behind_the_frame_that_began_it() -> None:
     """What is handed on when a packet is given up may meet changes that no frame before tells."""
     world = World(join=3)
     join(world, 0.1, 4, "PSUB")
-    world.engine.feed(packet("ODATA", 1, 0.2, 3, stream=f"{LINK}|"))
-    world.engine.feed(packet("ODATA", 3, 0.3, 4, stream=f"{LINK}|"))
+    world.sees(packet("ODATA", 1, 0.2, 3, stream=f"{LINK}|"))
+    world.sees(packet("ODATA", 3, 0.3, 4, stream=f"{LINK}|"))
     world.data(F0 + 3, 0.3, stream=f"{LINK}|{PEER}|_1.A", fresh_id=3)
     join(world, 9.0, 6, subject="_1.C")
     assert delivered(world) is None
@@ -121,16 +121,19 @@ def test_what_waits_for_a_packet_that_the_daemon_may_have_had_meets_other_subscr
 ) -> None:
     world = World()
     came = [(sqn, at) for sqn, at in ((1, 0.2), (3, 0.4))]
+    came += [(-1, turn / 2) for turn in range(1, 20)]  # the sender speaks all the time
     asked = [(None, 0.5 + turn / 5) for turn in range(rounds)]
     for sqn, at in sorted([*came, *asked, (0, left_s)], key=lambda pair: pair[1]):
         if sqn is None:
-            world.engine.feed(nak_on_link(2, at))
+            world.sees(nak_on_link(2, at))
         elif not sqn:
             join(world, at, 2, "LEAV")
+        elif sqn < 0:
+            world.sees(packet("SPM", 3, at, stream=f"{LINK}|"))
         else:
-            world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+            world.sees(packet("ODATA", sqn, at, stream=f"{LINK}|"))
             world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
-    world.engine.feed(packet("SPM", 3, 10.0, stream=f"{LINK}|"))
+    world.sees(packet("SPM", 3, 10.0, stream=f"{LINK}|"))
     (stream,) = [row.detail for row in world.rows() if row.kind == STREAM]
     held_up = "came just before a change" in str(stream["unknown"].get("delivered"))
     assert held_up != known
@@ -159,12 +162,12 @@ def test_the_first_message_may_have_been_one_that_the_capture_lacks(
     for sqn, at in ((1, 0.2), (3, 9.0)):
         if sqn == 3:
             join(world, 0.3, 3)
-            world.engine.feed(packet("SPM", 2, 0.4, stream=f"{LINK}|"))
+            world.sees(packet("SPM", 2, 0.4, stream=f"{LINK}|"))
             for turn in range(rounds):
-                world.engine.feed(nak_on_link(2, 0.5 + turn / 5))
-        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+                world.sees(nak_on_link(2, 0.5 + turn / 5))
+        world.sees(packet("ODATA", sqn, at, stream=f"{LINK}|"))
         world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
-    world.engine.feed(packet("SPM", 3, 20.0, stream=f"{LINK}|"))
+    world.sees(packet("SPM", 3, 20.0, stream=f"{LINK}|"))
     assert (delivered(world) is not None) == known
 
 
@@ -173,7 +176,7 @@ def test_numbers_by_path_are_of_the_subjects_that_came() -> None:
     for subject in ("_nats.X", "_nats.Y"):
         world = World()
         join(world, 0.1, 2, subject="_nats.X")
-        world.engine.feed(packet("ODATA", 1, 0.2, stream=f"{LINK}|"))
+        world.sees(packet("ODATA", 1, 0.2, stream=f"{LINK}|"))
         world.feed(
             0.2, kind=Kind.DATA, wire_kind="GLSNO", source=PEER, destination="_nats.X", size=100,
             seqno=1, stop_seqno=2, stream=f"{LINK}|{PEER}|#0", fresh_id=1,
