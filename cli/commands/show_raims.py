@@ -158,11 +158,13 @@ def advisories(captures: tuple[str, ...], shape: str, **given: object) -> int:
     Example:
       seqaudit show advisories --at B.pcap=10.77.0.2 B.pcap B-client.pcap
     """
+    from seqaudit.replay.raims.rules import OF_CLIENTS
+
     report = audited_whole({"captures": captures, **given})
     tables = report.get("tables", {}).get("raims", {})
     paths = {n: capture["path"] for n, capture in enumerate(report["captures"])}
     replayed, seen = tables.get("advisories", []), tables.get("rv_advisories", [])
-    findings = [f for f in report["findings"] if f["rule"] in _ADVISORY_RULES]
+    findings = [f for f in report["findings"] if f["rule"] in OF_CLIENTS]
     if shape == "json":
         document = {
             "replayed": [dict(row) | {"path": paths[row["capture"]]} for row in replayed],
@@ -190,10 +192,6 @@ def advisories(captures: tuple[str, ...], shape: str, **given: object) -> int:
     else:
         emit(f"no DATALOSS advisory was due or captured in {plural(len(paths), 'capture')}")
     return judged_or_not(report)
-
-
-#: Rules about what clients were told.
-_ADVISORY_RULES: Final = frozenset({"RA024", "RA025", "RA026"})
 
 
 def rendered(subject: str, data: Sequence[tuple[str, Any]]) -> list[str]:

@@ -41,12 +41,14 @@ class Losses:
         self._silent: Counter[int] = Counter()  # streams that say nothing of loss
         self._judged: set[int] = set()  # captures with a stream whose loss is known
         self._messages: set[int] = set()
+        self._numbered: set[int] = set()  # captures with a stream
         self._known: set[int] = set()  # hashes of streams whose loss is known in some capture
         self._own: dict[int, set[int]] = {}  # of those whose loss is not, by capture
 
     def each(self, streams: Iterable[StreamRow]) -> Iterator[StreamRow]:
         for stream in streams:
             capture = stream["capture"]
+            self._numbered.add(capture)
             if stream.get("messages"):
                 self._messages.add(capture)
             name = hash((stream["system"], stream["id"]))
@@ -71,10 +73,18 @@ class Losses:
         return self._hidden[capture] + others
 
     def unjudged(self, captures: Iterable[CaptureRow]) -> Iterator[Problem]:
-        """Captures with messages of a known system whose loss could not be judged, in them or in
-        another, and why."""
+        """Captures of a known system whose loss could not be judged, in them or in another, and
+        why."""
         for number, capture in enumerate(captures):
             vantage = self._vantages[number]
+            by = capture["frames_by"]
+            unread = by["undecodable"] + by["malformed"] + by["truncated"]
+            if number not in self._numbered and by["decoded"] and (unread or not self._judged):
+                why = "it shows no numbered stream"
+                if unread:
+                    why += f", and {unread:,} of its frames could not be decoded"
+                yield _problem(capture, f"{why}; seqaudit info says what it holds")
+                continue
             if self._own.get(number, set()) <= self._known:  # another capture tells
                 continue
             if number in self._judged or number not in self._messages or vantage.kind == MEMBER:
@@ -86,13 +96,14 @@ class Losses:
                 )
             else:
                 advice = vantage.advice
-            why = vantage.why or "captured between members"
-            path = capture["path"]
-            yield {
-                "capture": number,
-                "path": path,
-                "problem": f"{path}: no loss could be judged: {why}; {advice}",
-            }
+            yield _problem(capture, f"{vantage.why or 'captured between members'}; {advice}")
+
+
+def _problem(capture: CaptureRow, why: str) -> Problem:
+    """That no loss could be judged in a capture."""
+    path = capture["path"]
+    problem = f"{path}: no loss could be judged: {why}"
+    return {"capture": capture["capture"], "path": path, "problem": problem}
 
 
 def sent_here(stream: StreamRow, vantages: Sequence[Vantage]) -> bool:

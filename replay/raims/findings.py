@@ -9,7 +9,7 @@ from seqaudit.replay.raims import gaps, stream_rows, table_rows
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.judges import daemons, frames, joins, losses, notices
 from seqaudit.replay.raims.reporting import NO_OBSERVER, About, RaimsReporter
-from seqaudit.replay.raims.rules import RULES
+from seqaudit.replay.raims.rules import OF_CLIENTS, RULES
 
 _PARAMETERS: Final = (
     "rules", "release",
@@ -18,8 +18,6 @@ _PARAMETERS: Final = (
 )  # fmt: skip
 _NEEDS_OBSERVER: Final = frozenset({"RA001", "RA002", "RA003", "RA005", "RA008", "RA009",
                                     "RA010", "RA012", "RA027", "RA028"})  # fmt: skip
-#: Judged over all captures of a job (``replay.raims.rv_told``).
-_OF_CLIENTS: Final = frozenset({"RA024", "RA025", "RA026"})
 
 
 def results(engine: RaimsEngine, capture: int, end_ns: int) -> list[Result]:
@@ -41,7 +39,7 @@ def _rows(report: RaimsReporter) -> Iterator[Result]:
             yield report.finding(finding, None)
     yield from table_rows.tables(report)
     for rule in RULES:
-        if rule.code not in _OF_CLIENTS:
+        if rule.code not in OF_CLIENTS:
             missing = not report.known and rule.code in _NEEDS_OBSERVER
             yield report.judged(rule.code, NO_OBSERVER if missing else None)
     for name in _PARAMETERS:

@@ -1,4 +1,5 @@
-"""Were RV clients told of the losses that their daemon saw? (issue step 3; raims.md 11)
+"""What RV clients were told of losses, and whether their daemon saw those and no others (issue step
+3; raims.md 11).
 
 A daemon's losses show where it was captured, what it told its clients on their connections: the
 same capture, or another of the job (loopback). So this looks at the tables of all captures, before
@@ -10,7 +11,7 @@ advisory tells by up to a second.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final, NamedTuple, cast
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding, Rests
@@ -20,6 +21,7 @@ from seqaudit.replay.raims.advisories import (
     INTERVAL_NS,
     OUTBOUND,
     PAIRS,
+    UNKNOWN,
     Advisories,
     LossEvent,
 )
@@ -30,6 +32,7 @@ from seqaudit.replay.raims.report_rows import (
     RvAdvisoryRow,
     RvClientRow,
 )
+from seqaudit.replay.raims.rules import OF_CLIENTS
 from seqaudit.replay.raims.subscriber import matches
 
 SYSTEM: Final = "raims"
@@ -152,8 +155,8 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[PlacedFinding], list[Ju
     found: list[PlacedFinding] = []
     judged: list[JudgedRow] = []
     for client in clients.values():
-        found += [f.seen_at(client.capture) for f in _unthrottled(client)]
-        judged.append(_judged("RA026", client.capture, None))
+        found += [f.seen_at(client.capture) for f in chain(_told(client), _unthrottled(client))]
+        judged += [_judged(rule, client.capture, None) for rule in ("RA026", "RA030")]
         serving = [d for d in daemons if _serves(d, client)]
         why = None if serving else NO_DAEMON
         if serving and all(d.row["doubt"] for d in serving):
@@ -173,7 +176,7 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[PlacedFinding], list[Ju
             for client in own:
                 found += [f.seen_at(daemon.capture) for f in _outbound_missing(daemon, client)]
     for capture in captures - {client.capture for client in clients.values()}:
-        judged += [_judged(rule, capture, NO_CLIENT) for rule in ("RA024", "RA025", "RA026")]
+        judged += [_judged(rule, capture, NO_CLIENT) for rule in sorted(OF_CLIENTS)]
     return found[:MAX_FINDINGS], judged
 
 
@@ -190,6 +193,52 @@ def _serves(daemon: _Daemon, client: _CapturedClient) -> bool:
 
 def _judged(rule: str, capture: int, why: str | None) -> JudgedRow:
     return {"rule": rule, "capture": capture, "conversation": SYSTEM, "why": why}
+
+
+def _told(client: _CapturedClient) -> Iterator[Finding]:
+    """What its daemon told it of losses: of each publisher's, of each daemon's clients."""
+    by_host: dict[tuple[str, str, bool], list[tuple[RvAdvisoryRow, dict[str, object]]]] = {}
+    for row in client.advisories:
+        data = dict(row["data"])
+        host = str(data.get("hostid") or data.get("host") or "a daemon that is not named")
+        of = row["subject"], host, data.get("ADV_DESC") == UNKNOWN
+        by_host.setdefault(of, []).append((row, data))
+    for (subject, host, unknown), told in by_host.items():
+        lost: Counter[str] = Counter()
+        for _, data in told:
+            for number in range(1, PAIRS + 1):
+                if f"sub{number}" in data:
+                    lost[str(data[f"sub{number}"])] += _count(data.get(f"lost{number}"))
+        first, _ = told[0]
+        yield Finding(
+            "RA030", Certainty.PROVEN,
+            "{advisories:DATALOSS message} to client {client} {advisories|tells|tell} of "
+            + ("{told:loss} of unknown size of" if unknown else "{told:lost message} of")
+            + (" its own at clients of {hostid}." if subject == OUTBOUND else
+               " {hostid} on {subjects}." if lost else " {hostid}."),
+            SYSTEM, frame=first["frame"], at_ns=first["at_ns"],
+            evidence=[Evidence(row["frame"], "an advisory") for row, _ in told],
+            facts={
+                "advisories": len(told),
+                "client": client.row["client"],
+                "told": sum(_count(data.get("lost")) for _, data in told),
+                "hostid": host,
+                "subjects": _listed(lost),
+            },
+        )  # fmt: skip
+
+
+def _count(value: object) -> int:
+    """A number of a message of others; 0 where it is none."""
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _listed(lost: Counter[str]) -> str:
+    """Subjects, those that lost most first, and how many are not named."""
+    named = sorted(lost, key=lambda subject: (-lost[subject], subject))
+    text = ", ".join(f"{subject} ({lost[subject]:,})" for subject in named[:PAIRS])
+    more = len(named) - PAIRS
+    return f"{text} and {more:,} more" if more > 0 else text
 
 
 def _unthrottled(client: _CapturedClient) -> Iterator[Finding]:

@@ -117,6 +117,39 @@ def forwarded(capture: Capture, record: Record) -> Record:
     return replace(record, data=bytes(data))
 
 
+def translated(capture: Capture, record: Record, host: str, other: str) -> Record:
+    """The record with an IPv4 address for another, and checksums that are as right as they were:
+    what is behind a translator."""
+    both = ends(capture, record)
+    if both is None or host not in both:
+        return record
+    ip, here = network(capture, record), behind_ip(capture, record)
+    data = bytearray(record.data)
+    old, new = (ipaddress.IPv4Address(address).packed for address in (host, other))
+    for place in (ip + 12, ip + 16):
+        if data[place : place + 4] == old:
+            data[place : place + 4] = new
+    data[ip + 10 : ip + 12] = checksum(data[ip:here])
+    protocol, _ = transport(capture, record) or (0, ())
+    place = here + {TCP: 16, _UDP: 6}.get(protocol, len(data))
+    sum_at = slice(place, place + 2)
+    if not continues(capture, record) and len(data) >= place + 2 and any(data[sum_at]):
+        total = ~int.from_bytes(data[sum_at], "big") & 0xFFFF  # RFC 1624
+        total += sum(struct.unpack(">2H", new)) + sum(
+            ~n & 0xFFFF for n in struct.unpack(">2H", old)
+        )
+        while total >> 16:
+            total = (total & 0xFFFF) + (total >> 16)
+        data[sum_at] = (~total & 0xFFFF or 0xFFFF).to_bytes(2, "big")
+    return replace(record, data=bytes(data))
+
+
+def tagged(record: Record, vlan: int) -> Record:
+    """The Ethernet frame with a tag of 802.1Q."""
+    tag = struct.pack(">HH", 0x8100, vlan)
+    return replace(record, data=record.data[:12] + tag + record.data[12:], size=record.size + 4)
+
+
 def checksum(header: bytes | bytearray) -> bytes:
     """That of an IPv4 header, whatever stands in its place."""
     total = sum(struct.unpack(f">{len(header) // 2}H", header[:10] + bytes(2) + header[12:]))

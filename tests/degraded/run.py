@@ -24,7 +24,9 @@ Kind = Literal["refuted", "new", "contradiction", "figure", "crash"]
 _FRAMES: Final = re.compile(r"(^|_)frame$")
 
 #: Ways that show more than one of the recording's captures.
-_SEVERAL: Final = frozenset(("merged", "together", "skewed", "mirror", "one-host"))
+_SEVERAL: Final = frozenset(
+    ("with-translated", "merged", "together", "skewed", "mirror", "one-host")
+)
 
 #: Ways that change bytes, of which a figure may be made: nothing shows it where no checksum does.
 _CHANGED: Final = re.compile(r"^(bytes|bits)-")

@@ -422,6 +422,45 @@ def _mirrored(subject: Subject, tunnel: str) -> Spoiled:
     return _same_place(subject, wrapped)
 
 
+def _tags(subject: Subject) -> Sequence[int]:
+    return (7,) if _tunnels(subject) and subject.at != "between" else ()
+
+
+def _tagged(subject: Subject, vlan: int) -> Spoiled:
+    """A trunk whose card takes the tag off what comes in, and the host puts it on what goes out."""
+    capture = subject.capture
+    found = (
+        hosts.tagged(r, vlan) if (hosts.ends(capture, r) or ("",))[0] == subject.at else r
+        for r in capture.records
+    )
+    return _same_place(subject, found)
+
+
+#: What a translator makes of an address.
+_OUTSIDE: Final = "198.51.100.9"
+
+
+def _translations(subject: Subject) -> Sequence[str]:
+    found = {host for pair in hosts.pairs(subject.capture) for host in pair}
+    return sorted(host for host in found if "." in host)
+
+
+def _translated(subject: Subject, host: str) -> Spoiled:
+    """Captured where an address is translated: messages tell another than headers have."""
+    at = _OUTSIDE if subject.at == host else subject.at
+    capture = subject.capture
+    records = [hosts.translated(capture, r, host, _OUTSIDE) for r in capture.records]
+    return Spoiled(((subject.file, capture.of(records)),), at)
+
+
+def _with_translated(subject: Subject, choice: tuple[str, str]) -> Spoiled:
+    """The captures of both sides of a translator."""
+    other, host = choice
+    second = next(capture for file, _, capture in subject.others if file == other)
+    records = [hosts.translated(second, r, host, _OUTSIDE) for r in second.records]
+    return Spoiled(((subject.file, subject.capture), (other, second.of(records))), None)
+
+
 # --- order and clock ---
 
 
@@ -799,6 +838,14 @@ WAYS: Final[tuple[Way, ...]] = (
         "audited together with another vantage whose clock is off",
         lambda s: [(file, skew) for file, _, _ in s.others for skew in SKEWS_NS],
         _with_skewed,
+    ),
+    Way("tagged", "what this host sent has a VLAN tag", _tags, _tagged),
+    Way("translated", "an address is another in headers", _translations, _translated),
+    Way(
+        "with-translated",
+        "audited together with another vantage where an address is another",
+        lambda s: [(file, host) for file, _, _ in s.others for host in _translations(s)],
+        _with_translated,
     ),
     Way("one-host", "a mirror port filtered to this host", _one_hosts, _one_host),
     Way("rotated", "in several files", lambda s: ROTATIONS if s.frames > 1 else (), _rotated),

@@ -222,4 +222,16 @@ RULES: Final[tuple[Rule, ...]] = (
         "they say how many changes are missing.",
         "State them, as in --param raims.subscribed=_7500.FOO,_7500.BAR.>.",
         "raims.md 6, 15.5, 15.8"),
+    error(
+        "RA030", "loss-told-to-client",
+        "A daemon told an RV client that messages were lost: those that the client listens to, or "
+        "those that it published.",
+        "DATALOSS advisories on the client's connection, added up by the daemon that published the "
+        "messages, or whose clients lost them. What the daemon counted; how it came to it only a "
+        "capture of its own interface shows.",
+        "Audit a capture taken at that daemon, together with this one.",
+        "raims.md 11; raims message loss document"),
 )  # fmt: skip
+
+#: Of RV clients: judged over all captures of a job (``replay.raims.rv_told``).
+OF_CLIENTS: Final = frozenset({"RA024", "RA025", "RA026", "RA030"})

@@ -30,15 +30,16 @@ def stream(lost: int | None, role: str = "receiver", **more: Any) -> Any:
     )
 
 
-def capture(path: str) -> Any:
+def capture(path: str, number: int = 0, **frames: int) -> Any:
     """Of a capture's row what is read here."""
-    return {"path": path}
+    by = dict.fromkeys(("undecodable", "malformed", "truncated"), 0) | {"decoded": 9} | frames
+    return {"path": path, "capture": number, "frames_by": by}
 
 
-def totals(*streams: Any, at: Vantage = AT_B) -> LossTotals:
+def totals(*streams: Any, at: Vantage = AT_B, decoded: int = 9) -> LossTotals:
     losses = Losses([at])
     seen = list(losses.each(streams))
-    unjudged = list(losses.unjudged([capture("x.pcap")]))
+    unjudged = list(losses.unjudged([capture("x.pcap", decoded=decoded)]))
     return messages_of(seen, [], [at], whole=not unjudged)
 
 
@@ -71,8 +72,20 @@ def test_of_a_sender_alone_nobody_knows_what_was_lost() -> None:
     assert totals(stream(None, "sender"))["lost"] is None
 
 
+def test_where_nothing_is_numbered_nobody_knows_what_was_lost() -> None:
+    """A link that is encrypted, a client's connection, a filter that lets heartbeats through."""
+    assert totals()["lost"] is None
+    losses = Losses([AT_B, AT_B])
+    (entry,) = losses.unjudged([capture("x.pcap", undecodable=8)])
+    assert "no numbered stream, and 8 of its frames could not be decoded" in entry["problem"]
+    list(losses.each([stream(0, capture=1)]))  # another capture tells, but not of what is encrypted
+    both = capture("y.pcap", 1)
+    assert list(losses.unjudged([capture("x.pcap"), both])) == []
+    assert len(list(losses.unjudged([capture("x.pcap", undecodable=8), both]))) == 1
+
+
 def test_a_capture_without_messages_lost_none() -> None:
-    assert totals() == {
+    assert totals(decoded=0) == {
         "messages": 0, "lost": 0, "lost_upper": 0, "recovered": 0, "unrecovered": 0
     }  # fmt: skip
 
@@ -101,4 +114,4 @@ def test_a_capture_with_one_stream_whose_loss_is_known_is_judged() -> None:
 def test_a_mirror_beside_the_capture_of_the_receiver_is_judged_there() -> None:
     losses = Losses([MIRROR, AT_B])
     list(losses.each([stream(None, "between", id="s"), stream(3, id="s", capture=1)]))
-    assert list(losses.unjudged([capture("x.pcap"), capture("y.pcap")])) == []
+    assert list(losses.unjudged([capture("x.pcap"), capture("y.pcap", 1)])) == []
