@@ -3,14 +3,10 @@
 # ruff: noqa: F403, F405, SIM102  (what kernels share: decoders/README.md 4)
 
 from seqaudit.decoders.kernels.reads import *
+from seqaudit.decoders.kernels.walk_words import *
 
 #: Functions that Python calls; the others need no wrapper when compiled.
 ENTRY_POINTS = ("walk",)
-
-# Why ``walk`` stopped.
-SHORT = 0  # the bytes end
-ODD = 1  # what follows is no frame
-FULL = 2
 
 LONGEST = 16777216
 
@@ -31,7 +27,7 @@ def walk(data, at, stop, offset, width, big, adds, begins, starts, stops, room):
             return count, at, SHORT, 1
         if begins >= 0:
             if u8(data, at) != begins:
-                return count, at, ODD, 0
+                return count, at, LOST, 0
         if at + head > stop:
             return count, at, SHORT, head
         size = 0
@@ -40,7 +36,7 @@ def walk(data, at, stop, offset, width, big, adds, begins, starts, stops, room):
             size = size << 8 | u8(data, o)
         size = size + adds
         if size < head or size > LONGEST:
-            return count, at, ODD, 0
+            return count, at, LOST, 0
         if at + size > stop:
             return count, at, SHORT, size
         starts[count] = at

@@ -134,7 +134,7 @@ class FeedFraming:
                 found.append((starts, stops, MESSAGE))
             if why == k.SHORT:
                 break
-            if why == k.ODD:
+            if why == k.LOST:
                 end, wanted = self._text(data, at)
                 if wanted:
                     break

@@ -3,6 +3,7 @@
 # ruff: noqa: F403, F405  (what kernels share: decoders/README.md 4)
 
 from seqaudit.decoders.kernels.reads import *
+from seqaudit.decoders.kernels.walk_words import *
 
 #: Functions that Python calls; the others need no wrapper when compiled.
 ENTRY_POINTS = ("walk",)
@@ -14,11 +15,6 @@ CLOSE = 2
 COOKIE = 0x62656C61  # "bela"
 GRACEFUL_CLOSE = 0xFFFFFFFB  # -5
 MAX_FRAME = 67108864
-
-# Why ``walk`` stopped.
-SHORT = 0  # the bytes end
-LOST = 1  # what follows is no frame
-FULL = 2
 
 
 def walk(data, at, stop, strict, starts, stops, kinds, room):

@@ -3,17 +3,13 @@
 # ruff: noqa: F403, F405, SIM102  (what kernels share: decoders/README.md 4)
 
 from seqaudit.decoders.kernels.reads import *
+from seqaudit.decoders.kernels.walk_words import *
 
 #: Functions that Python calls; the others need no wrapper when compiled.
 ENTRY_POINTS = ("walk",)
 
 #: A batch of a low-latency link holds one message; longer ones are not believed.
 LONGEST = 67108864
-
-# Why ``walk`` stopped.
-SHORT = 0  # the bytes end
-LOST = 1  # what follows is no batch
-FULL = 2
 
 
 def walk(data, at, stop, width, opened, starts, stops, room):
