@@ -23,6 +23,7 @@ from seqaudit.replay.contract.report_rows import (
     Report,
     Severity,
     StreamRow,
+    more_lost,
 )
 from seqaudit.replay.contract.rule import Rule, error
 
@@ -263,15 +264,14 @@ def _line(stream: StreamRow, path: str, figure: str, limit: int) -> BudgetLine:
 def at_most(stream: StreamRow, figure: str) -> int | None:
     """The most that a figure can be, where ``measured`` knows the least; null where nothing bounds
     it."""
-    lost = stream.get("lost")
-    most = cast("int | None", stream.get("lost_upper", lost))
-    if figure not in _LOSSES or lost is None or most == lost:
-        return measured(stream, figure)[0]
-    if most is None:
+    more = more_lost(stream) if figure in _LOSSES else 0
+    if more is None:
         return None
-    gone = (stream.get("unrecovered") or 0) + most - lost
-    whole = cast(StreamRow, {**stream, "lost": most, "unrecovered": gone})
-    return measured(whole, figure)[0]
+    most = stream.copy()
+    if more and most["lost"] is not None:
+        most["lost"] += more
+        most["unrecovered"] = (most["unrecovered"] or 0) + more
+    return measured(most, figure)[0]
 
 
 def measured(stream: StreamRow, figure: str) -> tuple[int | None, str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from seqaudit.cli.output.verdict import plural
 from seqaudit.replay.contract.capture_rows import CaptureRow
-from seqaudit.replay.contract.report_rows import GapRow, Report, StreamRow
+from seqaudit.replay.contract.report_rows import GapRow, Report, StreamRow, more_lost
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -26,12 +26,11 @@ def count_of(gap: GapRow) -> str:
 
 def counted(stream: StreamRow, name: str) -> str:
     """A count of a stream; of what was lost where only bounds are known, these."""
-    lost = stream.get("lost")
-    if name not in ("lost", "unrecovered") or lost is None:
-        return count(stream.get(name))
-    most = cast("int | None", stream.get("lost_upper", lost))
-    least = lost if name == "lost" else stream.get("unrecovered")
-    return count(least) if most == lost or least is None else _bounds(least, most)
+    least = cast("int | None", stream.get(name))
+    more = more_lost(stream)
+    if name not in ("lost", "unrecovered") or least is None or more == 0:
+        return count(least)
+    return _bounds(least, None if more is None else least + more)
 
 
 def _bounds(least: int, most: int | None) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from seqaudit.cli.output.outcomes import SEVERITIES
 from seqaudit.cli.output.times import duration
-from seqaudit.replay.contract.report_rows import Report, StreamRow
+from seqaudit.replay.contract.report_rows import Report, StreamRow, more_lost
 
 #: What the numbers of a stream count, where it is not messages: links that carry messages of
 #: others have losses of their own.
@@ -59,7 +59,7 @@ def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
             if not lost:
                 continue
             more.add(unit)  # its figure is null for the messages beside these
-        elif stream.get("lost_upper", lost) != lost:  # a lower bound
+        elif more_lost(stream) != 0:  # a lower bound
             (more if lost else untold).add(unit)
         counts = by_unit.setdefault(unit, [0, 0])
         counts[0] += lost

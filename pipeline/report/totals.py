@@ -3,7 +3,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, get_args
 
 from seqaudit.replay.contract.capture_rows import OUTCOMES, CaptureRow, FramesBy
 from seqaudit.replay.contract.report_rows import (
@@ -13,6 +13,7 @@ from seqaudit.replay.contract.report_rows import (
     Problem,
     SeverityCounts,
     StreamRow,
+    more_lost,
 )
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import BETWEEN, MEMBER, UNKNOWN, Vantage
@@ -165,7 +166,7 @@ def messages_of(
                 known.add(key)
             elif key in (stream.get("unknown") or ()) and not sent_here(stream, vantages):
                 null.add(key)
-        more = _sum(more, _more(stream))
+        more = _sum(more, more_lost(stream))
     for pair in pairs:
         messages += pair["messages"]
         sums["recovered"] += pair["recovered"]
@@ -184,14 +185,6 @@ def messages_of(
         "recovered": figure("recovered"),
         "unrecovered": figure("unrecovered"),
     }
-
-
-def _more(stream: StreamRow) -> int | None:
-    """How many a stream may have lost beside those that it lost at least; null: nothing bounds
-    it."""
-    lost = stream["lost"]
-    upper = cast("int | None", stream.get("lost_upper", lost))
-    return 0 if lost is None else None if upper is None else upper - lost
 
 
 def _sum(one: int | None, other: int | None) -> int | None:

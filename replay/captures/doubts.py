@@ -70,7 +70,7 @@ def spans_of(account: MergedAccount, vantage: Vantage) -> list[Span]:
     doubled = twice([account.twice])
     if doubled is Certainty.PROVEN:
         why = "the capture holds most datagrams twice"
-        spans.append(Span(Doubt.TWICE, BEGINNING, END, why, count=alone(account.twice)))
+        everywhere(Doubt.TWICE, why, alone(account.twice))
     elif doubled:
         everywhere(
             Doubt.SENT_TWICE,

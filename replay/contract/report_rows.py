@@ -10,7 +10,7 @@ The JSON schema is made from these types (``pipeline.report.schema``).
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict, cast
 
 from seqaudit.replay.contract.capture_rows import CaptureRow, FramesBy
 from seqaudit.replay.contract.finding import Failure
@@ -191,6 +191,14 @@ class StreamRow(StreamFigures, StreamPlace):
     recovery_ns: NotRequired[Percentiles]
     jitter_ns: NotRequired[JitterRow | None]
     unknown: NotRequired[Unknown]
+
+
+def more_lost(stream: StreamRow) -> int | None:
+    """How many a stream may have lost beside those that its figures count: 0 where these are exact,
+    or null; null where nothing bounds it."""
+    lost = stream.get("lost")
+    most = cast("int | None", stream.get("lost_upper", lost))
+    return 0 if lost is None else None if most is None else most - lost
 
 
 class StateRow(TypedDict):
