@@ -194,8 +194,7 @@ class StreamRow(StreamFigures, StreamPlace):
 
 
 def more_lost(stream: StreamRow) -> int | None:
-    """How many a stream may have lost beside those that its figures count: 0 where these are exact,
-    or null; null where nothing bounds it."""
+    """What it may have lost beside its figures: 0 where exact or null; null: any number."""
     lost = stream.get("lost")
     most = cast("int | None", stream.get("lost_upper", lost))
     return 0 if lost is None else None if most is None else most - lost

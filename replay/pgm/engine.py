@@ -17,20 +17,12 @@ from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.report_rows import NOT_VISIBLE, Side, directed
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.pgm.both_ends import TsiEnds
+from seqaudit.replay.pgm.holes import GIVEN_UP, UNTOLD, Fate, Hole, Inside
 from seqaudit.replay.pgm.parameters import PARAMETERS
 from seqaudit.replay.pgm.report_rows import PgmStreamRow
-from seqaudit.replay.pgm.window import (
-    GIVEN_UP,
-    SLACK_NS,
-    SQNS,
-    UNTOLD,
-    Fate,
-    Hole,
-    Inside,
-    PgmWindow,
-    WindowSettings,
-)
+from seqaudit.replay.pgm.window import SLACK_NS, SQNS, PgmWindow, WindowSettings
 from seqaudit.replay.sequence.durations import Durations
+from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.fills import Fill
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import RangeSet
@@ -39,6 +31,8 @@ MAX_HOLES: Final = 10_000
 MAX_MARKS: Final = 100
 #: Sqns that are asked for by receivers, of each of which the NAKs are counted.
 MAX_ASKED: Final = 10_000
+#: Packets of which each is a row of its own, wherever the capture is cut.
+NEVER_JOINED: Final = ("SPM", "NAK", "NCF", "SPMR")
 #: An SPM that others have overtaken is no later.
 LATE_NS: Final = 1_000_000_000
 #: An NCF is followed by its RDATA; by this time at the latest, or its receiver asks again.
@@ -99,7 +93,8 @@ class PgmEngine:
         self.ends = ends  # where there are captures of other hosts as well
         self.sender: str | None = None
         self.of_raims = False  # it carries raims, which fixes how often a receiver asks
-        self.window = PgmWindow(window_settings(self.parameters))
+        self._elapsed = Elapsed()
+        self.window = PgmWindow(window_settings(self.parameters), self._elapsed)
         self.packets: dict[str, int] = {}
         self.by_source: dict[str, dict[str, int]] = {}
         self.requesters: dict[str, Requester] = {}
@@ -126,7 +121,7 @@ class PgmEngine:
         self._repaired = RangeSet()
         self.unrepaired = RangeSet()  # late ones that were confirmed (NCF), and no RDATA came
         self.fates: dict[Fate, int] = dict.fromkeys(Fate, 0)
-        self.unsure = False  # one was given up that may have come
+        self._more_unsure = False  # one that is not listed was given up, and may have come
         self.recovery = Durations()
         self.unlisted = 0
         self.anew: Mark | None = None  # its source has begun to number its packets anew
@@ -169,6 +164,8 @@ class PgmEngine:
             self.bytes += size
         elif word != "SPM" or not self._goes_on(row[16], seqno, row[4]):
             return False
+        else:
+            self._elapsed.saw(Mark(row[1], row[4]))
         self.last = last
         self.packets[word] = self.packets.get(word, 0) + count
         mine = self.by_source.setdefault(row[9] or "", {})
@@ -186,6 +183,8 @@ class PgmEngine:
             return
         if self.window.holes and self.last is not None:
             self.window.pause(event.at_ns - self.last.at_ns)
+        if event.wire_kind in NEVER_JOINED:
+            self._elapsed.saw(mark)
         self.window.give_up(event.at_ns, event.frame)
         self.first = self.first or mark
         self.last = last
@@ -250,6 +249,11 @@ class PgmEngine:
         window = self.window
         behind = 0 if window.lead is None or not window.holes else window.lead - window.next
         self.waiting.set(at_ns, behind)
+
+    @property
+    def unsure(self) -> bool:
+        """Was one given up that may have come? To be asked when nothing follows."""
+        return self._more_unsure or any(map(_may_have_come, self.holes))
 
     def missing(self) -> list[Hole]:
         """Holes still open at the end."""
@@ -335,7 +339,6 @@ class PgmEngine:
             if hole.fate is None or hole.ended is None:
                 continue
             self.fates[hole.fate] += hole.count
-            self.unsure |= hole.fate in GIVEN_UP and hole.loss is not Certainty.PROVEN
             if hole.fate is Fate.LATE and hole.naks and hole.ncf is not None:
                 self.unrepaired.add(hole.sqn, hole.sqn + 1)
             if hole.fate is Fate.REPAIRED:
@@ -345,6 +348,12 @@ class PgmEngine:
                 self.holes.append(hole)
             else:
                 self.unlisted += 1
+                self._more_unsure |= _may_have_come(hole)
+
+
+def _may_have_come(hole: Hole) -> bool:
+    """Was it given up, and may have come?"""
+    return hole.fate in GIVEN_UP and hole.loss is not Certainty.PROVEN
 
 
 def dropped_inside(engine: PgmEngine) -> list[Inside]:

@@ -28,8 +28,8 @@ from seqaudit.replay.pgm.engine import (
     dropped_inside,
     summary,
 )
+from seqaudit.replay.pgm.holes import GIVEN_UP, Fate, Hole
 from seqaudit.replay.pgm.rules import PGM as RULES
-from seqaudit.replay.pgm.window import GIVEN_UP, Fate, Hole
 from seqaudit.replay.sequence.gaps import GapFigures, Mark, Outcome, Step, between
 from seqaudit.replay.sequence.ranges import RangeSet
 

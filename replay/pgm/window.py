@@ -18,50 +18,34 @@ Sqns are unwrapped here: 32 bits on the wire, plain growing integers inside.
 import heapq
 from bisect import bisect_right
 from collections import deque
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import Final
 
-from seqaudit.replay.contract.finding import Certainty
+from seqaudit.replay.pgm.holes import (
+    GIVEN_UP,
+    LAST_FRAME,
+    Fate,
+    Hole,
+    Inside,
+    Leaks,
+    Timer,
+)
+from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import MAX_ASKS, Ask, Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 SQNS: Final = 1 << 32
 
-#: Behind every frame.
-LAST_FRAME: Final = 1 << 62
 #: An NCF so much before a wait ends still belongs to the next round: timers are coarse.
 SLACK_NS: Final = 3_000_000
 #: NAKs closer together than this are one round: a list and its single follow each other.
 SAME_ROUND_NS: Final = 20_000_000
-
-
-class Fate(StrEnum):
-    """How a hole ended."""
-
-    LATE = "reordered"  # the original came, nothing was lost
-    REPAIRED = "recovered"  # this receiver asked, and RDATA came
-    FOREIGN = "repaired for another receiver"  # RDATA came, and this one had not asked
-    RETRIES = "gave up after its retries"
-    TRAIL = "fell below the sender's trail"
-    FULL = "fell out of the full receive window"
-    ASKED = "asked for and then no more"  # had it in the end, or the capture missed the rest
-    UNASKED = "not asked for"  # and it should have been: the receiver may have had it
-    OPEN = "open at the end"
-
-
-#: Ends after which a sqn did not come, as far as the capture shows.
-GIVEN_UP: Final = (Fate.RETRIES, Fate.TRAIL, Fate.FULL)
-#: Ends of which nobody can tell whether the receiver had the sqn.
-UNTOLD: Final = (Fate.ASKED, Fate.UNASKED)
 #: Sqns that were given up and are remembered, as a later NAK says that they were not.
 MAX_REMEMBERED: Final = 10_000
 #: Runs of packets of which it is remembered when they came.
 MAX_ARRIVALS: Final = 20_000
 #: Latest sqns that are remembered as asked for right behind their arrival.
 MAX_CROSSED: Final = 100
-#: Rounds of NAKs behind a packet's arrival that a receiver which is only busy does not send.
-SEVERAL_ROUNDS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,119 +98,14 @@ class Tick:
         self.last = mark
 
 
-@dataclass(slots=True)
-class Leaks:
-    """Packets of which the receiver's own behaviour says that the capture lacks them."""
-
-    count: int = 0
-
-
-@dataclass(slots=True)
-class Hole:
-    """One missing sqn; or ``count`` from it on that were given up at once.
-
-    Attributes:
-        used_up: as many of its rounds were confirmed, or were not, as a receiver has.
-        until: the first frame behind its last wait; null: it had none.
-        leaks: of the whole window, also later ones.
-    """
-
-    sqn: int
-    before: Mark | None  # last arrival before it
-    revealed: Mark
-    revealed_by: str
-    asked: Mark | None = None  # first NAK of this receiver
-    naks: int = 0  # rounds of NAKs
-    asks: list[Ask] = field(default_factory=list)  # of the first rounds, and the last one
-    ncf: Mark | None = None  # the sender's first NCF
-    last_nak_ns: int = -1
-    decided: Mark | None = None  # the last NAK or NCF before it was given up
-    unconfirmed: int = 0  # rounds without an NCF
-    confirmed: int = 0  # rounds with one
-    wait_ends_ns: int = -1
-    due_ns: int = 0  # when it is given up if nothing more comes
-    ended: Mark | None = None
-    fate: Fate | None = None
-    count: int = 1
-    paused_ns: int = 0  # a stretch without any packet behind its last NAK, which was not counted
-    used_up: bool = False
-    until: int | None = None
-    leaks: Leaks = field(default_factory=Leaks)
-
-    @property
-    def loss(self) -> Certainty:
-        """How sure it is that it never came to the receiver; of holes that were given up.
-
-        Proven by rounds that are used up; and by a sender that did not even confirm a NAK of what
-        its trail then passes. That an RDATA was not sent shows in no other way, so where the
-        capture lacks others of these packets it may lack that one as well. How large the window is
-        nobody says on the wire.
-        """
-        if (self.fate is Fate.RETRIES and self.used_up) or (
-            self.fate is Fate.TRAIL and self.naks and not self.confirmed
-        ):
-            return Certainty.LIKELY if self.leaks.count else Certainty.PROVEN
-        if self.fate is Fate.RETRIES or (self.fate in GIVEN_UP and self.naks):
-            return Certainty.LIKELY
-        return Certainty.UNDECIDABLE
-
-    def goes_on(self) -> None:
-        """A NAK or NCF says what time it is: from here on no stretch is left out."""
-        self.due_ns -= self.paused_ns
-        self.paused_ns = 0
-
-    @property
-    def decides(self) -> Mark:
-        """What set the timer of its end: the last NAK or NCF."""
-        return self.decided or self.revealed
-
-    @property
-    def stop_frame(self) -> int:
-        """One past the last frame at which what is behind it waited; where a timer ended it, by the
-        capture's clock."""
-        if self.ended is None:
-            return LAST_FRAME
-        if self.ended.frame > self.decides.frame or self.ended.at_ns <= self.decides.at_ns:
-            return self.ended.frame + 1
-        return LAST_FRAME if self.until is None else self.until
-
-    @property
-    def last_wait(self) -> tuple[int, int]:
-        """The frames between which its last repair would have come."""
-        asked = self.asks[-1].mark if self.asks else self.revealed
-        ended = self.ended or asked
-        return asked.frame, self.until if self.until is not None else ended.frame
-
-
-@dataclass(slots=True)
-class Inside:
-    """A sqn that came to the receiver's host, and was asked for afterwards.
-
-    Attributes:
-        came: its last arrival before the first of these NAKs.
-        rounds: of them.
-        again: when it came again after them.
-    """
-
-    sqn: int
-    came: Mark
-    asked: Mark
-    last_nak_ns: int
-    rounds: int = 1
-    again: Mark | None = None
-
-    @property
-    def loss(self) -> Certainty:
-        """How sure it is that it was dropped: one NAK may be of a receiver that had not read yet
-        what waited for it."""
-        return Certainty.PROVEN if self.rounds >= SEVERAL_ROUNDS else Certainty.LIKELY
-
-
 class PgmWindow:
     """One receiver's window of one TSI."""
 
-    def __init__(self, settings: WindowSettings | None = None) -> None:
+    def __init__(
+        self, settings: WindowSettings | None = None, elapsed: Elapsed | None = None
+    ) -> None:
         self.settings = settings or WindowSettings()
+        self._elapsed = elapsed or Elapsed()
         self.start: int | None = None  # first sqn the receiver counts
         self.lead: int | None = None  # one past the highest sqn known
         self.next = 0  # everything below has been handed on or given up
@@ -402,7 +281,7 @@ class PgmWindow:
         if silent_ns <= self.settings.quiet_ns:
             return
         for hole in self.holes.values():
-            if not hole.paused_ns and 0 < hole.naks < self.settings.data_retries:
+            if not hole.paused_ns and hole.naks < self.settings.data_retries:
                 hole.paused_ns = silent_ns
                 self._set_due(hole, hole.due_ns + silent_ns)
 
@@ -422,9 +301,19 @@ class PgmWindow:
         while (due := self.next_due_ns()) is not None and due <= at_ns:
             _, sqn = heapq.heappop(self._due)
             hole = self.holes[sqn]
-            hole.until = frame
-            self._end(sqn, Fate.RETRIES, Mark(hole.decides.frame, hole.due_ns))
+            hole.timer = self._timer(hole, frame)
+            self._end(sqn, Fate.RETRIES, hole.timer.due)
             self._advance()
+
+    def _timer(self, hole: Hole, frame: int | None) -> Timer:
+        wait_ns, settings = hole.due_ns - hole.decides.at_ns, self.settings
+        if wait_ns > settings.ncf_wait_ns:  # only few spans are watched
+            wait_ns = -(-wait_ns // settings.data_wait_ns) * settings.data_wait_ns
+        return Timer(
+            Mark(hole.decides.frame, hole.due_ns),
+            LAST_FRAME if frame is None else frame,
+            self._elapsed.watch(hole.decides, wait_ns + self.slack_ns),
+        )
 
     def take_ended(self) -> list[Hole]:
         """Holes that have ended since the last call, in that order."""

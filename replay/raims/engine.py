@@ -26,8 +26,8 @@ from seqaudit.replay.raims.settings import Settings
 from seqaudit.replay.raims.state import RaimsState
 from seqaudit.replay.sequence.gaps import Mark
 
-#: Rows of these are joined, as many as a capture's pieces let them be.
-_RUNS: Final = (Kind.DATA, Kind.RETRANSMISSION)
+#: Rows of these are joined, or said anew, where a capture's pieces let them be.
+_JOINED: Final = (Kind.DATA, Kind.RETRANSMISSION, Kind.MEMBER)
 #: Words from which on messages of a daemon are taken, or no more: not those that waited until then.
 _KNOWN_BY: Final = ("AUTH", "DEL", "BYE")
 
@@ -109,7 +109,7 @@ class RaimsEngine:
             self.members.first_ns = event.at_ns
         silent_ns = event.at_ns - self._before_ns if self._before_ns is not None else 0
         self._before_ns = max(event.at_ns, event.last_at_ns)
-        if event.kind not in _RUNS:
+        if event.kind not in _JOINED and event.wire_kind != "TRAIL":
             self.links.elapsed.saw(event.first_mark())
         self.links.pause(silent_ns)
         if silent_ns > STARTED_NS:

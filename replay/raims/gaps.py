@@ -14,7 +14,7 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.story import Where, placed
-from seqaudit.replay.pgm.window import Hole
+from seqaudit.replay.pgm.holes import Hole
 from seqaudit.replay.raims.links import Missing
 from seqaudit.replay.raims.reporting import SEEMED_SILENT, RaimsReporter
 from seqaudit.replay.raims.seqno import base_of, frame_of, seqno, shown

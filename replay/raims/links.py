@@ -10,14 +10,15 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.engine import Row
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Rests
-from seqaudit.replay.pgm.window import LAST_FRAME, SQNS, Fate, Hole, PgmWindow, WindowSettings
-from seqaudit.replay.sequence.elapsed import Elapsed, Watch
+from seqaudit.replay.pgm.holes import LAST_FRAME, Fate, Hole, Timer
+from seqaudit.replay.pgm.window import SQNS, PgmWindow, WindowSettings
+from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
@@ -114,18 +115,6 @@ BYTES_MISSING: Final = Missing(
 SECRET: Final = Missing(sure=Certainty.UNDECIDABLE, why="another link is encrypted")
 
 
-class Timer(NamedTuple):
-    """What no frame shows: a wait that ended.
-
-    Attributes:
-        due: the frame that set it, and when it was due.
-        watch: for when it has surely ended.
-    """
-
-    due: Mark
-    watch: Watch
-
-
 def _packets(count: int) -> str:
     return f"{count} packet" if count == 1 else f"{count} packets"
 
@@ -141,8 +130,7 @@ class PgmLink:
         self, name: str, settings: WindowSettings, address: str | None, elapsed: Elapsed
     ) -> None:
         self.name = name
-        self.window = PgmWindow(settings)
-        self._elapsed = elapsed
+        self.window = PgmWindow(settings, elapsed)
         self.sender: str | None = None
         self.dropped = 0  # messages of packets that had come before
         self.lost: list[Hole] = []  # that were given up or may have come, ascending
@@ -163,7 +151,7 @@ class PgmLink:
         self._mark: Mark | None = None
         self._gave_up = False
         self._gave_up_ns = -SAME_PASS_NS
-        self._freed: list[Timer] = []  # behind which messages went on, ascending
+        self._timers: list[Timer] = []  # that gave packets up, ascending
         self._foreign: deque[Hole] = deque(maxlen=MAX_HELD)  # that it had not asked for, and came
         self._parted: list[int] = []  # frames behind which some did, up to another hole
         self._held: list[tuple[int, int, Event]] = []
@@ -361,6 +349,9 @@ class PgmLink:
         asleep = at_ns - self._gave_up_ns < SAME_PASS_NS
         self._gave_up, self._gave_up_ns = asleep, at_ns
         in_vain = any(hole.fate is Fate.RETRIES for hole in self.window.ended)
+        for hole in self.window.ended:
+            if hole.timer is not None and len(self._timers) < MAX_HELD:
+                insort(self._timers, hole.timer, key=_due_ns)
         ended = self.window.ended[-1].ended if self.window.ended else None
         behind = ended.frame if ended is not None else 0
         parts = in_vain and self.window.holes and self._held
@@ -370,29 +361,17 @@ class PgmLink:
             self._mark = None
             return ready
         self._mark = Mark(behind, at_ns)
-        if ended is not None and self._held and self._held[0][0] < self.window.next:
-            self._free(self.window.ended[-1].decides, self._mark)
         return [*ready, *self._release(self._mark, self._to_come)]
-
-    def _free(self, since: Mark, due: Mark) -> None:
-        """A timer, set at one moment, hands messages on."""
-        if len(self._freed) < MAX_HELD:
-            wait_ns, settings = due.at_ns - since.at_ns, self.window.settings
-            if wait_ns > settings.ncf_wait_ns:  # only few spans are watched
-                wait_ns = -(-wait_ns // settings.data_wait_ns) * settings.data_wait_ns
-            watch = self._elapsed.watch(since, wait_ns + self.window.slack_ns)
-            timer = Timer(due, watch)
-            insort(self._freed, timer, key=_due_ns)
 
     def held_up(self, change: Mark) -> bool:
         """Did messages wait at a frame for a packet that was dropped inside, or that the daemon may
         have had; or go on behind one that was given up, and nobody can tell on which side of it?"""
         if change.frame in self._unsure:
             return True
-        place = bisect_right(self._freed, change.at_ns + self.window.slack_ns, key=_due_ns)
-        while place and self._freed[place - 1].due.frame >= change.frame:  # set behind it
-            place -= 1
-        return place > 0 and not self._freed[place - 1].watch.by(change)
+        slack_ns = self.window.slack_ns
+        first = bisect_left(self._timers, change.at_ns - slack_ns, key=_due_ns)
+        stop = bisect_right(self._timers, change.at_ns + slack_ns, key=_due_ns)
+        return any(timer.due.frame < change.frame for timer in self._timers[first:stop])
 
     def waits_over(self, mark: Mark, change: Mark) -> bool:
         """May what was handed on at one moment have been so on the other side of a frame?"""
@@ -401,20 +380,23 @@ class PgmLink:
             return True
         if mark.frame >= change.frame or mark.at_ns > change.at_ns + self.window.slack_ns:
             return False
-        place = bisect_left(self._freed, mark.at_ns, key=_due_ns)
-        timer = self._freed[place] if place < len(self._freed) else None
-        if timer is not None and timer.due == mark:
-            return not timer.watch.by(change)
+        place = bisect_right(self._timers, mark.at_ns, key=_due_ns)
+        timer = self._timers[place - 1] if place else None
+        if timer is not None and timer.due.frame == mark.frame:
+            return change.frame < timer.over
         return change.at_ns - mark.at_ns < TELLING_NS
 
     @cached_property
     def _unsure(self) -> RangeSet:
-        """Frames at which messages waited, as it seems, for packets that the daemon may have had.
-        To be asked when nothing follows."""
+        """Frames at which messages waited, as it seems, for packets that the daemon may have had;
+        or may have, where it gave them up, if the clock was set. To be asked when nothing
+        follows."""
         waits = RangeSet()
         for hole in (*self.lost, *self._foreign, *self.window.holes.values()):
             if hole.ended is None or hole.loss is not Certainty.PROVEN:
                 waits.add(hole.revealed.frame + 1, hole.stop_frame)
+        for timer in self._timers:
+            waits.add(timer.until, timer.over)
         for one in self.window.inside.values():
             waits.add(one.came.frame, LAST_FRAME if one.again is None else one.again.frame + 1)
         return waits

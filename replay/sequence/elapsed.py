@@ -32,10 +32,10 @@ class Elapsed:
     little is said a pause is all there is; one that traffic may well have can be trusted.
     """
 
-    __slots__ = ("_frames", "_last_ns", "_pauses", "_watched")
+    __slots__ = ("_frames", "_last", "_pauses", "_watched")
 
     def __init__(self) -> None:
-        self._last_ns: int | None = None
+        self._last: Mark | None = None
         self._frames: list[int] = []  # of events after pauses longer than all that came later
         self._pauses: list[tuple[int, int]] = []  # how long, and when that event began
         self._watched: dict[int, deque[Watch]] = {}  # how long -> those that wait, as they began
@@ -46,22 +46,26 @@ class Elapsed:
         Args:
             sure: something shows that the pause before it is as long as it seems.
         """
-        if self._last_ns is not None and mark.at_ns > self._last_ns and not sure:
-            pause = mark.at_ns - self._last_ns
+        if self._last is not None and mark.at_ns > self._last.at_ns and not sure:
+            pause = mark.at_ns - self._last.at_ns
             while self._pauses and self._pauses[-1][0] <= pause:
                 self._pauses.pop()
                 self._frames.pop()
             self._pauses.append((pause, mark.at_ns))
             self._frames.append(mark.frame)
-        self._last_ns = mark.at_ns
+        self._last = mark
         for span_ns, waiting in self._watched.items():
             while waiting and self.at_least(waiting[0].since, mark) >= span_ns:
                 waiting.popleft().reached = mark
 
     def watch(self, since: Mark, span_ns: int) -> Watch:
-        """Tells when so much time will have passed at least; ``since`` is now."""
+        """Tells when so much time has passed at least; ``since`` is no earlier than that of any
+        other that waits for as much."""
         watch = Watch(since, span_ns)
-        self._watched.setdefault(span_ns, deque()).append(watch)
+        if self._last is not None and self.at_least(since, self._last) >= span_ns:
+            watch.reached = self._last
+        else:
+            self._watched.setdefault(span_ns, deque()).append(watch)
         return watch
 
     def at_least(self, since: Mark, until: Mark, *, trusted_ns: int = 0) -> int:

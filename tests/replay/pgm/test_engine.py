@@ -309,7 +309,7 @@ def test_a_packet_that_nobody_asked_for_may_have_been_missed_by_the_capture() ->
 def test_messages_in_packets_that_nobody_asked_for_are_not_called_lost() -> None:
     world = World()
     for sqn, at in ((1, 0.0), (3, 0.1), (4, 9.0)):
-        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.sees(packet("ODATA", sqn, at, stream=f"{LINK}|"))
         world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
     rows = world.rows()
     (stream,) = [r.detail for r in rows if r.kind == "STREAM" and r.system == "raims"]
@@ -414,7 +414,8 @@ def test_a_damaged_packet_in_the_last_wait_may_be_the_repair() -> None:
     """What PG002 and RA001 rest on is held against the holes of the capture."""
     engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
     events = [OF_RAIMS, packet("ODATA", 1, 0.0), packet("SPM", 2, 0.1)]
-    events += [nak(2, 0.2 + turn / 2) for turn in range(10)] + [packet("SPM", 2, 9.0)]
+    events += [nak(2, 0.2 + turn / 2) for turn in range(10)]
+    events += [packet("SPM", 2, at) for at in (8.0, 9.0)]
     for number, event in enumerate(events):
         engine.feed(replace(event, frame=number))
     engine.close()

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqaudit.replay.pgm.window import Fate, Hole, PgmWindow
+from seqaudit.replay.pgm.holes import Fate, Hole
+from seqaudit.replay.pgm.window import PgmWindow
+from seqaudit.replay.sequence.elapsed import Elapsed
 from tests.replay.raims.builders import (
     SECOND,
     T0,
@@ -81,15 +83,20 @@ def test_the_window_agrees_with_a_set_that_remembers_everything(sqns: list[int])
     assert window.next == min(wanted - seen, default=max(seen) + 1)
 
 
-def leaky_window(*, leaky: bool, confirmed: int) -> Hole:
-    """A sqn that was asked for ten times; another that nobody asked for, if the capture leaks."""
-    window = PgmWindow()
+def leaky_window(*behind: float, leaky: bool, confirmed: int) -> Hole:
+    """A sqn that was asked for ten times; another that nobody asked for, if the capture leaks;
+    frames behind the last NAK."""
+    elapsed = Elapsed()
+    window = PgmWindow(None, elapsed)
     accept(window, 1, 3)
     for turn in range(10):
         at = 0.1 + turn * 0.6
+        elapsed.saw(mark(2, at))
         window.asked([2], mark(2, at))
         if turn < confirmed:
             window.confirmed([2], mark(2, at))
+    for at in behind:
+        elapsed.saw(mark(80, at))
     window.give_up(T0 + 12 * SECOND, 90)
     (hole,) = window.take_ended()
     if leaky:
@@ -99,18 +106,19 @@ def leaky_window(*, leaky: bool, confirmed: int) -> Hole:
 
 
 @pytest.mark.parametrize(
-    ("leaky", "confirmed", "sure"),
+    ("behind", "leaky", "confirmed", "sure"),
     [
-        (False, 10, "proven"),
-        (False, 0, "proven"),  # as many rounds without a confirmation
-        (False, 9, "likely"),  # one more may have been confirmed, and answered
-        (True, 10, "likely"),  # what the capture lacks may be the last repair
+        ((8.0, 12.0), False, 10, "proven"),
+        ((8.0, 12.0), False, 0, "proven"),  # as many rounds without a confirmation
+        ((8.0, 12.0), False, 9, "likely"),  # one more may have been confirmed, and answered
+        ((8.0, 12.0), True, 10, "likely"),  # what the capture lacks may be the last repair
+        ((12.0,), False, 10, "likely"),  # which may come still, if the clock was set forward
     ],
 )
 def test_what_is_given_up_is_proven_where_a_last_repair_would_be_captured(
-    leaky: bool, confirmed: int, sure: str
+    behind: tuple[float, ...], leaky: bool, confirmed: int, sure: str
 ) -> None:
-    hole = leaky_window(leaky=leaky, confirmed=confirmed)
+    hole = leaky_window(*behind, leaky=leaky, confirmed=confirmed)
     assert (str(hole.fate), str(hole.loss)) == ("gave up after its retries", sure)
     assert hole.last_wait == (2, 90)
 

@@ -147,12 +147,14 @@ def lossy_world(**parameters: Any) -> World:
     world = World(**parameters)
     for sqn in (1, 3):
         at = 0.0 if sqn == 1 else 60.0
-        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.sees(packet("ODATA", sqn, at, stream=f"{LINK}|"))
         world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
         if sqn == 1:
-            world.engine.feed(packet("SPM", 2, 0.1, stream=f"{LINK}|"))
+            world.sees(packet("SPM", 2, 0.1, stream=f"{LINK}|"))
             for turn in range(10):
-                world.engine.feed(nak_on_link(2, 0.2 + turn / 2))
+                world.sees(nak_on_link(2, 0.2 + turn / 2))
+            for moment in (6.0, 7.0):
+                world.sees(packet("SPM", 2, moment, stream=f"{LINK}|"))
     return world
 
 

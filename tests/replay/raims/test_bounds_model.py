@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seqaudit.replay.pgm.window import Fate, Hole
+from seqaudit.replay.pgm.holes import Fate, Hole
 from seqaudit.replay.raims.bounds import tighten
 from seqaudit.replay.raims.links import Missing
 from seqaudit.replay.raims.seqno import base_of, frame_of, seqno

@@ -165,6 +165,8 @@ def test_the_first_message_may_have_been_one_that_the_capture_lacks(
             world.sees(packet("SPM", 2, 0.4, stream=f"{LINK}|"))
             for turn in range(rounds):
                 world.sees(nak_on_link(2, 0.5 + turn / 5))
+            for moment in (6.0, 7.0):
+                world.sees(packet("SPM", 2, moment, stream=f"{LINK}|"))
         world.sees(packet("ODATA", sqn, at, stream=f"{LINK}|"))
         world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
     world.sees(packet("SPM", 3, 20.0, stream=f"{LINK}|"))

@@ -518,6 +518,8 @@ def test_what_a_packet_held_that_nobody_asked_for_the_daemon_may_have_had(
             world.sees(packet("SPM", 2, 0.1, stream=f"{LINK}|"))
             for turn in range(rounds):
                 world.sees(nak_on_link(2, 0.2 + turn / 2))
+            for moment in (6.0, 7.0):
+                world.sees(packet("SPM", 2, moment, stream=f"{LINK}|"))
     rows = world.rows()
     (stream,) = [row.detail for row in rows if row.kind == "STREAM"]
     assert (stream["delivered"] is None, stream["lost"] is None) == (not rounds, not rounds)
@@ -534,6 +536,8 @@ def test_a_message_whose_piece_was_given_up_never_becomes_complete(
         if sqn == 3:
             for turn in range(rounds):
                 world.sees(nak_on_link(2, 0.2 + turn / 2))
+            for moment in (6.0, 7.0):
+                world.sees(packet("SPM", 2, moment, stream=f"{LINK}|"))
         world.sees(packet("ODATA", sqn, at if sqn == 1 else 60.0, stream=f"{LINK}|"))
         first = json.dumps({"offset": 0, "piece": 300, "total": 900, "hash": sqn})
         world.data(F0 + sqn, at if sqn == 1 else 60.0, flags=Flag.PARTIAL, detail=first,
@@ -599,7 +603,8 @@ def test_messages_come_in_their_order_whatever_is_given_up_before_their_row(late
     if late:
         ping(world, 2.1)
     world.data(F0 + 3, 1.9, stream=f"{LINK}|{PEER}|_1.A", fresh_id=3)
-    world.sees(packet("SPM", 4, 2.2, stream=f"{LINK}|"))
+    for at in (2.2, 2.5, 2.8):
+        world.sees(packet("SPM", 4, at, stream=f"{LINK}|"))
     (stream,) = [r.detail for r in world.rows() if r.kind == "STREAM"]
     assert stream["delivered"] == [[F0 + 1, F0 + 1], [F0 + 3, F0 + 4]]
     assert stream["counted_loss"] == 1

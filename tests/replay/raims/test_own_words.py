@@ -170,6 +170,8 @@ def test_of_what_a_notice_leaves_unknown_the_daemon_may_have_had_some(
             for turn in range(10):
                 for asked in asks:
                     world.sees(nak_on_link(asked, 0.2 + asked / 100 + turn / 2))
+            for moment in (6.0, 7.0):
+                world.sees(packet("SPM", 3, moment, stream=f"{LINK}|"))
     if tells:
         world.notice("LOSS", 60.1, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=1,
                      idl_restart=1, ref_seqno=F0 + FRAME + 1, ms_tot=1)  # fmt: skip
@@ -344,6 +346,9 @@ def test_numbers_without_a_missing_packet_were_never_sent_here(
         world.sees(packet("SPM", 2, 0.1, stream=f"{LINK}|"))
     for turn in range(rounds):
         world.sees(nak_on_link(2, 0.2 + turn / 2))
+    if rounds:
+        for moment in (6.0, 7.0):
+            world.sees(packet("SPM", 2, moment, stream=f"{LINK}|"))
     glsno(world, 9, sqns[1], 60.0)
     rows = world.rows()
     assert sureness_of(rows).get("RA004") == (None if sure is None else [sure])
@@ -361,6 +366,8 @@ def test_where_numbers_are_sent_elsewhere_a_packet_given_up_need_not_hold_one() 
     world.sees(packet("SPM", 3, 0.2, stream=f"{LINK}|"))
     for turn in range(10):
         world.sees(nak_on_link(3, 0.3 + turn / 2))
+    for moment in (6.0, 7.0):
+        world.sees(packet("SPM", 3, moment, stream=f"{LINK}|"))
     glsno(world, 5, 4, 60.0)
     rows = world.rows()
     found = only(rows, "RA004")

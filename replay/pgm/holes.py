@@ -1,0 +1,162 @@
+"""Sqns of a PGM session that did not come to a receiver, and how that ended (raims.md 2)."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from seqaudit.replay.contract.finding import Certainty
+from seqaudit.replay.sequence.elapsed import Watch
+from seqaudit.replay.sequence.gaps import Ask, Mark
+
+#: Behind every frame.
+LAST_FRAME: Final = 1 << 62
+#: Rounds of NAKs behind a packet's arrival that a receiver which is only busy does not send.
+SEVERAL_ROUNDS: Final = 2
+
+
+class Fate(StrEnum):
+    """How a hole ended."""
+
+    LATE = "reordered"  # the original came, nothing was lost
+    REPAIRED = "recovered"  # this receiver asked, and RDATA came
+    FOREIGN = "repaired for another receiver"  # RDATA came, and this one had not asked
+    RETRIES = "gave up after its retries"
+    TRAIL = "fell below the sender's trail"
+    FULL = "fell out of the full receive window"
+    ASKED = "asked for and then no more"  # had it in the end, or the capture missed the rest
+    UNASKED = "not asked for"  # and it should have been: the receiver may have had it
+    OPEN = "open at the end"
+
+
+#: Ends after which a sqn did not come, as far as the capture shows.
+GIVEN_UP: Final = (Fate.RETRIES, Fate.TRAIL, Fate.FULL)
+#: Ends of which nobody can tell whether the receiver had the sqn.
+UNTOLD: Final = (Fate.ASKED, Fate.UNASKED)
+
+
+@dataclass(slots=True)
+class Leaks:
+    """Packets of which the receiver's own behaviour says that the capture lacks them."""
+
+    count: int = 0
+
+
+@dataclass(slots=True)
+class Hole:
+    """One missing sqn; or ``count`` from it on that were given up at once.
+
+    Attributes:
+        used_up: as many of its rounds were confirmed, or were not, as a receiver has.
+        timer: that gave it up; null: none did.
+        leaks: of the whole window, also later ones.
+    """
+
+    sqn: int
+    before: Mark | None  # last arrival before it
+    revealed: Mark
+    revealed_by: str
+    asked: Mark | None = None  # first NAK of this receiver
+    naks: int = 0  # rounds of NAKs
+    asks: list[Ask] = field(default_factory=list)  # of the first rounds, and the last one
+    ncf: Mark | None = None  # the sender's first NCF
+    last_nak_ns: int = -1
+    decided: Mark | None = None  # the last NAK or NCF before it was given up
+    unconfirmed: int = 0  # rounds without an NCF
+    confirmed: int = 0  # rounds with one
+    wait_ends_ns: int = -1
+    due_ns: int = 0  # when it is given up if nothing more comes
+    ended: Mark | None = None
+    fate: Fate | None = None
+    count: int = 1
+    paused_ns: int = 0  # a stretch without any packet behind its last NAK, which was not counted
+    used_up: bool = False
+    timer: "Timer | None" = None
+    leaks: Leaks = field(default_factory=Leaks)
+
+    @property
+    def loss(self) -> Certainty:
+        """How sure it is that it never came to the receiver; of holes that were given up.
+
+        Proven by rounds that are used up; and by a sender that did not even confirm a NAK of what
+        its trail then passes. That an RDATA was not sent shows in no other way, so where the
+        capture lacks others of these packets it may lack that one as well; and where it may have
+        ended before the last wait did, that one may have come behind it. How large the window is
+        nobody says on the wire.
+        """
+        waited = self.timer is not None and self.timer.over < LAST_FRAME
+        if (self.fate is Fate.RETRIES and self.used_up and waited) or (
+            self.fate is Fate.TRAIL and self.naks and not self.confirmed
+        ):
+            return Certainty.LIKELY if self.leaks.count else Certainty.PROVEN
+        if self.fate is Fate.RETRIES or (self.fate in GIVEN_UP and self.naks):
+            return Certainty.LIKELY
+        return Certainty.UNDECIDABLE
+
+    def goes_on(self) -> None:
+        """A NAK or NCF says what time it is: from here on no stretch is left out."""
+        self.due_ns -= self.paused_ns
+        self.paused_ns = 0
+
+    @property
+    def decides(self) -> Mark:
+        """What set the timer of its end: the last NAK or NCF."""
+        return self.decided or self.revealed
+
+    @property
+    def stop_frame(self) -> int:
+        """One past the last frame at which what is behind it waited; where a timer ended it, by the
+        capture's clock."""
+        if self.timer is not None:
+            return self.timer.until
+        return LAST_FRAME if self.ended is None else self.ended.frame + 1
+
+    @property
+    def last_wait(self) -> tuple[int, int]:
+        """The frames between which its last repair would have come."""
+        asked = self.asks[-1].mark if self.asks else self.revealed
+        ended = self.ended or asked
+        until = LAST_FRAME if self.timer is None else self.timer.until
+        return asked.frame, ended.frame if until == LAST_FRAME else until
+
+
+class Timer(NamedTuple):
+    """What no frame shows: a wait that ended.
+
+    Attributes:
+        due: the frame that set it, and when it was due.
+        until: the first frame behind that, by the capture's clock.
+        watch: for when it has surely ended, whatever the clock did.
+    """
+
+    due: Mark
+    until: int
+    watch: Watch
+
+    @property
+    def over(self) -> int:
+        """The first frame by which it surely has."""
+        return LAST_FRAME if self.watch.reached is None else self.watch.reached.frame
+
+
+@dataclass(slots=True)
+class Inside:
+    """A sqn that came to the receiver's host, and was asked for afterwards.
+
+    Attributes:
+        came: its last arrival before the first of these NAKs.
+        rounds: of them.
+        again: when it came again after them.
+    """
+
+    sqn: int
+    came: Mark
+    asked: Mark
+    last_nak_ns: int
+    rounds: int = 1
+    again: Mark | None = None
+
+    @property
+    def loss(self) -> Certainty:
+        """How sure it is that it was dropped: one NAK may be of a receiver that had not read yet
+        what waited for it."""
+        return Certainty.PROVEN if self.rounds >= SEVERAL_ROUNDS else Certainty.LIKELY
