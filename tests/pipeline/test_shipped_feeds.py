@@ -74,6 +74,16 @@ def moldudp64() -> Case:
     return Case([*data, packet(8, 0, 0), packet(8, 0xFFFF, 0)], 5, 2, rules={"FD002"})
 
 
+def iex() -> Case:
+    def segment(seqno: int, count: int) -> bytes:
+        body = (struct.pack("<H", 3) + b"abc") * count
+        head = struct.pack("<BBHIIHH", 1, 0, 0x8004, 1, 0x48DD0000, len(body), count)
+        return head + struct.pack("<QQQ", 5 * (seqno - 1), seqno, SECONDS * 10**9) + body
+
+    data = [segment(1, 0), segment(1, 2), segment(3, 1), segment(6, 2), segment(8, 0)]
+    return Case(data, 5, 2, rules={"FD002"})
+
+
 def cme() -> Case:
     """And two loops of a snapshot, which has numbers of its own."""
 
@@ -334,6 +344,7 @@ def sampled_values(modulus: int) -> Case:
 CASES: dict[str, Callable[[], Case]] = {
     "avtp": avtp, "esp": esp, "esp-udp": esp_udp, "gre": gre, "ptp-ethernet": ptp,
     "cboe-pitch": pitch, "cme-mdp3": cme, "eurex-eobi": eobi, "ice-impact": impact,
+    "iex-tp": iex,
     "mavlink1": mavlink1, "mavlink2": mavlink2, "miax-mach": mach, "moldudp64": moldudp64,
     "mpeg-ts": mpeg_ts, "netflow5": netflow5, "netflow9": netflow9, "ptp": ptp,
     "nyse-pillar": pillar,
