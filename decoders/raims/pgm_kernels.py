@@ -147,6 +147,21 @@ def messages(data, at, stop, link, sqn, index, text, m):
     return index
 
 
+def is_above(sqn, other):
+    """1 where a sqn comes behind another, on the circle of 32 bits."""
+    ahead = (sqn - other) & 4294967295
+    if ahead > 0 and ahead < 2147483648:
+        return 1
+    return 0
+
+
+def far_below(sqn, trail):
+    """A sqn from which on something may be missing below another, of which nothing is known."""
+    if trail == 0 and sqn < 1073741824:  # the sender keeps all that it has sent
+        return 0
+    return (sqn - 1073741824) & 4294967295
+
+
 def pgm(data, at, end, length, text, m):
     """One PGM packet; returns its outcome: 1 decoded, 4 cut."""
     sort = u8(data, at + 4)
@@ -185,14 +200,15 @@ def pgm(data, at, end, length, text, m):
         body = body + u16be(data, at + 26)
     if m[place + L_SEEN] == 0:  # what is missing may have been shown before this piece began
         m[place + L_SEEN] = 1
-        m[place + L_LOW] = 0
+        m[place + L_LOW] = far_below(sqn, trail)
         m[place + L_HIGH] = sqn
-    elif sort == ODATA and sqn < m[place + L_NEXT]:  # late, or numbered anew: as in a new piece
-        m[place + L_LOW] = 0
-        if sqn > m[place + L_HIGH]:
+    elif sort == ODATA and is_above(m[place + L_NEXT], sqn) == 1:  # late, or numbered anew: as new
+        m[place + L_LOW] = far_below(sqn, trail)
+        if is_above(sqn, m[place + L_HIGH]) == 1:
             m[place + L_HIGH] = sqn
     index = 0
-    if trail > m[place + L_LOW] and m[place + L_LOW] < m[place + L_HIGH]:
+    passes = is_above(trail, m[place + L_LOW])
+    if passes == 1 and is_above(m[place + L_HIGH], m[place + L_LOW]) == 1:
         row = new_row(TRAILED, link, 0, m)
         m[row + R_TRAIL] = trail
         m[place + L_LOW] = trail
@@ -233,11 +249,12 @@ def pgm(data, at, end, length, text, m):
         index = index + 1
     next_sqn = m[place + L_NEXT]
     if sort == ODATA:
-        if next_sqn >= 0 and sqn > next_sqn and sqn - next_sqn < 65536:
-            if m[place + L_LOW] >= m[place + L_HIGH]:
-                m[place + L_LOW] = next_sqn
+        skipped = (sqn - next_sqn) & 4294967295
+        if next_sqn >= 0 and skipped > 0 and skipped < 65536:
+            if is_above(m[place + L_HIGH], m[place + L_LOW]) == 0:
+                m[place + L_LOW] = next_sqn & 4294967295
             m[place + L_HIGH] = sqn
-        if sqn >= next_sqn or next_sqn - sqn > 2147483648:
+        if next_sqn < 0 or skipped < 2147483648:
             m[place + L_NEXT] = sqn + 1
     if m[W_MODE] != 1:
         if length > end - at:

@@ -33,7 +33,9 @@ MAX_MARKS: Final = 100
 MAX_ASKED: Final = 10_000
 #: Packets of which each is a row of its own, wherever the capture is cut.
 NEVER_JOINED: Final = ("SPM", "NAK", "NCF", "SPMR")
-#: An SPM that others have overtaken is no later.
+#: Flags of datagrams that came before with all their bytes.
+_AGAIN: Final = Flag.NETWORK_DUPLICATE | Flag.ALIKE
+#: Nothing that others have overtaken is later.
 LATE_NS: Final = 1_000_000_000
 #: An NCF is followed by its RDATA; by this time at the latest, or its receiver asks again.
 ANSWERED_NS: Final = 500_000_000
@@ -47,7 +49,7 @@ UNREPAIRED: Final = (
     "them the receiver had first cannot be told"
 )
 ANEW: Final = (
-    "its source numbers its packets anew under the same TSI (a start of it, or another source): "
+    "its source may number its packets anew under the same TSI (a start of it, or another source): "
     "which of them came again cannot be told"
 )
 PARITY: Final = "parity packets (FEC) were sent; whether receivers repaired with them is not told"
@@ -124,7 +126,9 @@ class PgmEngine:
         self._more_unsure = False  # one that is not listed was given up, and may have come
         self.recovery = Durations()
         self.unlisted = 0
-        self.anew: Mark | None = None  # its source has begun to number its packets anew
+        #: Its source has begun to number its packets anew, or may have: an original comes long
+        #: after its number did, and nothing says that it is the same datagram.
+        self.anew: Mark | None = None
         self._spm: tuple[int, int, int] | None = None  # the last: its number, lead, and time
         self.waiting = (
             Fill()
@@ -270,6 +274,10 @@ class PgmEngine:
         if event.stamp is not None and self.window.start is not None:
             self.window.told_trail(self.window.unwrap(event.stamp), mark)
         known = self.seen.within(first, stop)
+        if known and not (repair or event.flags & _AGAIN):
+            came = self.window.came_at(known[0][0])
+            if came is None or mark.at_ns - came.at_ns >= LATE_NS:
+                self.anew = self.anew or mark
         fresh = sum(b - a for a, b in self.seen.add(first, stop))
         lacked = sum(b - a for a, b in self.window.refused.within(first, stop))
         if self.ends is not None and repair:

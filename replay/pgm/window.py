@@ -288,7 +288,7 @@ class PgmWindow:
     def resume(self, end_ns: int) -> None:
         """Nothing follows that could show that no such time had passed, or be a further NAK."""
         for sqn, mark in self._crossed:
-            came = self._came_at(sqn)
+            came = self.came_at(sqn)
             recent = end_ns - mark.at_ns <= self.settings.round_ns + self._patience_ns()
             if recent and came is not None and came < mark:
                 self.refused.add(sqn, sqn + 1)
@@ -409,7 +409,7 @@ class PgmWindow:
         self._stops.append(stop)
         self._arrivals.append((first, last))
 
-    def _came_at(self, sqn: int) -> Mark | None:
+    def came_at(self, sqn: int) -> Mark | None:
         """When a sqn came last; null: it did not, or too long ago."""
         if sqn in self._repeats:
             return self._repeats[sqn]
@@ -420,7 +420,7 @@ class PgmWindow:
 
     def _asked_again(self, sqn: int, mark: Mark) -> None:
         """This receiver asks for what is no hole: it lacks a packet that came long before."""
-        came = self._came_at(sqn)
+        came = self.came_at(sqn)
         if came is None:
             return
         filled_hole = sqn in self._repeats

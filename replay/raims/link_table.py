@@ -22,7 +22,7 @@ from seqaudit.replay.raims.links import (
 from seqaudit.replay.raims.message import subject_of
 from seqaudit.replay.raims.settings import Settings
 from seqaudit.replay.raims.streams import RaimsStream
-from seqaudit.replay.raims.truth import BY_END, Loss
+from seqaudit.replay.raims.truth import BY_CONSOLE, BY_END, Loss
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -283,8 +283,23 @@ class LinkTable:
         link, last = self.pgm.get(stream.link), stream.last_sqn
         return Missing() if link is None or last is None else link.behind(last)
 
+    def unnumbered(self, stream: RaimsStream) -> None:
+        """What may have been lost of a stream of whose messages some have no number: nothing steps
+        over them."""
+        link = self.pgm.get(stream.link)
+        if not stream.zero or stream.last is None or link is None:
+            return
+        missing = link.between(-1 << 62, 1 << 62)
+        if missing.count:
+            room = missing.count * self._settings.room(stream)
+            stream.truth.add(
+                Loss(stream.truth.high, None, 0, room, BY_CONSOLE, stream.last, missing.count,
+                     missing=missing)
+            )  # fmt: skip
+
     def trailing(self, stream: RaimsStream) -> None:
         """What may have been lost behind the stream's last message."""
+        self.unnumbered(stream)
         if stream.truth.high is None or stream.glsno:
             return
         missing = self.behind(stream)

@@ -190,10 +190,18 @@ def test_without_raims_only_packets_are_decoded() -> None:
     assert [r["conversation"] for r in found.rows] == ["pgm|918f211d6b39.4711"]
 
 
-def test_the_trail_is_told_while_something_may_be_missing_below_it() -> None:
-    found = decoded(odata(0), odata(3), odata(4, trail=1), odata(5, trail=2), odata(6, trail=5))
+@pytest.mark.parametrize("base", [0, 5, (1 << 31) - 2, (1 << 32) - 4, (1 << 32) - 2])
+def test_the_trail_is_told_while_something_may_be_missing_below_it(base: int) -> None:
+    """Wherever on the circle of sqns they are."""
+    sent = [(base + sqn) % (1 << 32) for sqn in range(7)]
+    found = decoded(
+        odata(sent[0], trail=sent[0]), odata(sent[3], trail=sent[0]),
+        odata(sent[4], trail=sent[1]), odata(sent[5], trail=sent[2]),
+        odata(sent[6], trail=sent[5]),
+    )  # fmt: skip
     trails = [(r["frame"], r["stamp"]) for r in found.packets() if r["wire_kind"] == "TRAIL"]
-    assert trails == [(4, 2), (5, 5)]
+    first = [(1, base)] if base else []
+    assert trails == [*first, (4, sent[2]), (5, sent[5])]
 
 
 def test_the_trail_is_told_of_numbers_that_begin_again_as_it_is_in_a_new_piece() -> None:

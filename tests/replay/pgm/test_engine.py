@@ -325,16 +325,21 @@ def test_messages_in_packets_that_nobody_asked_for_are_not_called_lost() -> None
 
 
 @pytest.mark.parametrize(
-    ("number", "at", "anew"), [(7, 30.0, True), (300, 30.0, False), (7, 10.5, False)]
-)
+    ("spm", "again", "anew"),
+    [((7, 30.0), True, True), ((300, 30.0), True, False), ((7, 10.5), True, False),
+     (None, True, False), (None, False, True)],
+)  # fmt: skip
 def test_a_source_that_numbers_anew_under_its_old_name_sends_no_copies(
-    number: int, at: float, anew: bool
+    spm: tuple[int, float] | None, again: bool, anew: bool
 ) -> None:
-    """Its SPM counts from lower on again, long behind another. One SPM that is late does not, nor
-    does a sender that goes on to count its SPMs."""
+    """Its SPM counts from lower on again, long behind another; or an original comes long after its
+    number did and is no datagram that came ``again``. One SPM that is late does not, nor does a
+    sender that goes on to count its SPMs."""
     events = [packet("ODATA", sqn, sqn / 10) for sqn in range(100)]
-    events += [packet("SPM", 99, 10.0, conn_id=200), packet("SPM", 20, at, conn_id=number)]
-    events += [packet("ODATA", sqn, 31.0 + sqn / 10) for sqn in range(21, 30)]
+    if spm is not None:
+        events += [packet("SPM", 99, 10.0, conn_id=200), packet("SPM", 20, spm[1], conn_id=spm[0])]
+    flags = int(Flag.NETWORK_DUPLICATE) if again else 0
+    events += [packet("ODATA", sqn, 31.0 + sqn / 10, flags=flags) for sqn in range(21, 30)]
     rows = received(*events, raims=False)
     found, (stream, *_) = only(rows, "PG004"), [r.detail for r in rows if r.kind == "STREAM"]
     assert (found["certainty"], stream["lost"]) == (

@@ -454,6 +454,24 @@ def test_a_packet_that_is_missing_may_hold_a_message_without_a_number(sqn: int) 
     assert (stream["counted_loss"], row["msg_loss"]) == ((1, 1) if sqn == 3 else (None, None))
 
 
+@pytest.mark.parametrize("console", [True, False])
+def test_a_packet_that_was_given_up_may_have_held_messages_without_a_number(console: bool) -> None:
+    """The numbers on both sides follow each other, so none of these was lost."""
+    world = World()
+    for number, value in ((1, F0), (2, 0 if console else F0 + 1), (4, F0 + 2 - console)):
+        world.sees(packet("ODATA", number, 9.0 if number == 4 else 0.0, stream=f"{LINK}|"))
+        world.data(value, 9.0 if number == 4 else 0.0, stream=f"{LINK}|{PEER}|_1.A",
+                   fresh_id=number)  # fmt: skip
+        if number == 2:
+            world.sees(packet("SPM", 3, 0.1, stream=f"{LINK}|"))
+            for turn in range(10):
+                world.sees(nak_on_link(3, 0.2 + turn / 2))
+            for moment in (6.0, 7.0):
+                world.sees(packet("SPM", 3, moment, stream=f"{LINK}|"))
+    (stream,) = [r.detail for r in world.rows() if r.kind == STREAM]
+    assert (stream["lost"], stream["lost_upper"] > 0) == (0, console)
+
+
 def test_a_false_loss_by_a_default_window_is_likely_and_names_it() -> None:
     world = World()
     old, new = seqno(1000, 3), seqno(1001, 1)
