@@ -772,15 +772,16 @@ def thinned(capture: Capture, rng: random.Random) -> Capture:
 
 def spoiled(
     seed: int, ways: tuple[Way, ...], sample: int, *, shaped: bool = False,
-    tally: Counter[str] | None = None,
+    tally: Counter[str] | None = None, made_as: type["World"] | None = None,
 ) -> Iterator[tuple[str, str, str]]:  # fmt: skip
     """(way, choice, what is wrong) of one world.
 
     Args:
         tally: counts what was looked at; where it is given, figures of spoiled captures are
             compared as well.
+        made_as: the kind of world; null: ``World``.
     """
-    world = World(seed, shaped=shaped)
+    world = (made_as or World)(seed, shaped=shaped)
     content = world.run()
     truth = whole_truth(world.truths.values())
     with tempfile.TemporaryDirectory() as name:
@@ -826,18 +827,26 @@ def spoiled(
                         yield way.name, text_of(choice), f"{found.rule} {found.text} ({why})"
 
 
-def main() -> int:
-    """Exit code 1 if anything is wrong, or if nothing was proven or compared."""
-    seeds, sample, ways = asked(__doc__)
+def played(says: str | None, made_as: type[World]) -> int:
+    """Worlds of a kind as they are asked for; exit code 1 if anything is wrong, or if nothing was
+    proven or compared."""
+    seeds, sample, ways = asked(says)
     wrong, tally = 0, Counter[str]()
     for seed, shaped in ((seed, shaped) for seed in seeds for shaped in (False, True)):
         tally["worlds"] += 1
-        for way, choice, what in spoiled(seed, ways, sample, shaped=shaped, tally=tally):
+        for way, choice, what in spoiled(
+            seed, ways, sample, shaped=shaped, tally=tally, made_as=made_as
+        ):
             wrong += 1
             shape = " of odd shape" if shaped else ""
             print(f"seed {seed}{shape}  {way}  {choice}: {what}", flush=True)
     print(", ".join(f"{what} {count}" for what, count in tally.items()) + f"; wrong {wrong}")
     return int(wrong > 0 or not tally["proven findings"])
+
+
+def main() -> int:
+    """Exit code 1 if anything is wrong, or if nothing was proven or compared."""
+    return played(__doc__, World)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.degraded.raims_tcp_world import TOPOLOGIES, TcpWorld
 from tests.degraded.raims_world import World, spoiled
 from tests.degraded.ways import WAYS
 
@@ -35,3 +36,21 @@ def test_these_worlds_hold_what_they_are_for() -> None:
     assert any(truth.again for truth in truths)
     for kind in ("lacked", "given_up", "inside", "lost"):
         assert any(any(getattr(truth, kind).values()) for truth in truths)
+
+
+#: Worlds of each topology.
+JOINED = (1, 4, 6, 14, 16)
+
+
+@pytest.mark.parametrize("seed", JOINED)
+def test_nor_of_daemons_that_are_joined_by_tcp(seed: int) -> None:
+    ways = tuple(way for way in WAYS if way.name in ("whole", "head", "single", "drop-5"))
+    assert list(spoiled(seed, ways, 1, made_as=TcpWorld)) == []
+
+
+def test_these_worlds_are_of_all_topologies_and_lose_messages() -> None:
+    worlds = [TcpWorld(seed) for seed in range(1, 20)]
+    assert {world.topology for world in worlds} == set(TOPOLOGIES)
+    lossy = next(world for world in worlds if world.topology == "mesh" and world.breaks)
+    lossy.run()
+    assert lossy.truth.delivered
