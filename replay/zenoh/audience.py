@@ -1,9 +1,8 @@
 """Who gets the samples of one leg, and who asks for those that are missing (zenoh.md 9.4, 9.5)."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from seqaudit.replay.contract.worth import BEGINNING
 from seqaudit.replay.sequence.gaps import Gap, Mark
@@ -14,6 +13,7 @@ from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.keys import UNRESOLVED, Advanced, Parameters, matches, parameters
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
+from seqaudit.replay.zenoh.lives import CLOSING_NS, SOON_NS, Life, Undeclared
 from seqaudit.replay.zenoh.query import Miss, Query
 from seqaudit.replay.zenoh.reasons import (
     CLOSING,
@@ -28,35 +28,10 @@ from seqaudit.replay.zenoh.reasons import (
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source, Sources, placed
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
-#: A node registers a subscriber, or drops it, before anybody hears of it: recorded with 2 ms.
-SOON_NS: Final = 3_000_000
-#: What came so long before its receiver's host said that nobody listens there may have waited in
-#: the socket when that was closed, between the two: recorded with 16 ms.
-CLOSING_NS: Final = 100_000_000
 #: Receiver, key expression, and what the machine knows a source by.
 Identity = tuple[str, str | None, str]
 #: Says why samples of a source did not come back.
 Explains = Callable[[Subscriber, Source, Miss], list[Why]]
-
-
-@dataclass(slots=True)
-class _Left:
-    """Of a source, those of its subscribers that were undeclared, one after the other.
-
-    Attributes:
-        at: the last sns of them and their lanes; ``last``: the highest.
-        bordered: samples were on their way to one of them.
-    """
-
-    at: set[int] = field(default_factory=set)
-    last: int | None = None
-    bordered: bool = False
-
-    def was(self, last: int) -> None:
-        """One of them had come so far."""
-        if len(self.at) < MAX_SOURCES:
-            self.at.add(last)
-            self.last = last if self.last is None else max(last, self.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +52,7 @@ class _AroundSource:
         return not self.has_cache() and self.audience.asks_nobody(self.source)
 
     def asks_from(self, since: int) -> int | None:
-        return self.audience.asks_from(self.source.receiver, self.subject, since)
+        return self.audience.declared.asks_from(self.source.receiver, self.subject, since)
 
     def in_hole(self, gap: Gap) -> int:
         return self.audience.in_hole(self.source, gap)
@@ -94,7 +69,7 @@ class Audience:
         why: says why samples did not come back.
 
     Attributes:
-        ended: those that were undeclared, or whose node is gone.
+        subscribers: those that live.
         lanes: of subscribers, which live as long as this.
     """
 
@@ -110,12 +85,13 @@ class Audience:
         why: Explains,
     ) -> None:
         self.subscribers: dict[Identity, Subscriber] = {}
-        self._at: dict[tuple[str, str | None], dict[Identity, None]] = {}  # by the first two
-        self._lives: dict[Identity, tuple[int, int]] = {}  # how many ended, and when the last did
-        self.ended: list[tuple[Identity, Subscriber]] = []
-        #: Receiver and machine -> those that were undeclared, whose queries go on.
-        self._left: dict[tuple[str, str], _Left] = {}
-        self._left_at: set[str] = set()  # receivers of any
+        #: The same by endpoint and key expression.
+        self._at: dict[str, dict[str | None, dict[Identity, None]]] = {}
+        #: Receiver and machine -> those that live, and those that ended and had samples.
+        self._all: dict[tuple[str, str], list[Subscriber]] = {}
+        self._lives: dict[Identity, Life] = {}  # the last one that ended
+        self._ended = 0
+        self._undeclared: dict[tuple[str, str], Undeclared] = {}  # by receiver and machine
         self.lanes: dict[int, Lanes] = {}
         #: Endpoint and key expression -> open query for historical samples.
         self.histories: dict[tuple[str, str], Query] = {}
@@ -127,8 +103,6 @@ class Audience:
         self._retention_ns = retention_ns
         self.document = document
         self.why = why
-        #: Endpoint and key expression -> when it was last declared.
-        self._since: dict[tuple[str, str], Mark] = {}
         self._shown: dict[str, set[str]] = {}  # key expressions that only queries tell
         self._matched: dict[tuple[str, str, str, str | None], list[Subscriber]] = {}
 
@@ -153,18 +127,7 @@ class Audience:
         matched = self._matched.get(identity)
         if matched is not None:
             return matched
-        told = [
-            subject
-            for endpoint, declared in self.declared.subscriptions.items()
-            if endpoint != source.sender
-            and (
-                self._link.listens_here(endpoint)
-                if self._link.multicast
-                else endpoint == source.receiver
-            )
-            for subject in declared.values()
-            if "@adv" not in subject
-        ]
+        told = self.declared.told_to(source)
         told += self._shown.get(source.receiver, ())
         subjects = sorted(
             {
@@ -216,46 +179,26 @@ class Audience:
                 history_max=limit,
                 retention_ns=self._retention_ns,
             )
-            self._at.setdefault(identity[:2], {})[identity] = None
+            self._at.setdefault(identity[0], {}).setdefault(subject, {})[identity] = None
+            self._all.setdefault((identity[0], identity[2]), []).append(found)
             if history is not None and history.shared:
                 found.untold = SEVERAL
-            _, until = self._lives.get((source.receiver, None, identity[2]), (0, BEGINNING))
-            declared = self._since.get((source.receiver, subject or ""))
-            if declared is not None and declared.frame < until:
+            unnamed = self._lives.get((source.receiver, None, identity[2]))
+            declared = self.declared.since(source.receiver, subject)
+            if unnamed is not None and declared is not None and declared.frame < unnamed.until:
                 found.untold = UNNAMED
             if identity in self._lives:
-                lives, found.since = self._lives[identity]
-                found.life = lives + 1
+                found.life = self._lives[identity].next()
         return found
 
-    def asks_from(self, endpoint: str, subject: str | None, since: int) -> int | None:
-        """The frame that declares that an endpoint's subscriber, which lives since a frame, asks
-        for what it misses: the declaration of one that was undeclared before it stays (9.4)."""
-        if self._link.multicast or subject is None:
-            return None
-        frames = self.declared.recovering.get((endpoint, subject), ())
-        return next((frame for frame in frames if frame >= since), None)
+    def everyone(self, receiver: str, machine: str) -> list[Subscriber]:
+        """Those that live, or lived and had samples, of one machine's name at an endpoint."""
+        return self._all.get((receiver, machine), [])
 
     def in_hole(self, source: Source, gap: Gap) -> int:
         """Bytes of a TCP connection that are missing where samples of a source are."""
         begin = gap.before.frame if gap.before else BEGINNING
         return self._link.missing_bytes(source.sender, source.receiver, begin, gap.revealed.frame)
-
-    def nobody(self, source: Source, one: Subscriber) -> bool:
-        """Whether nothing shows that anybody subscribed to a source at its receiver when samples
-        came for one of which no declaration is known: nobody did since the session began, or soon
-        behind the first; or somebody was undeclared there, perhaps the only one."""
-        if self._link.multicast or one.first_at is None:
-            return False
-        if self._link.session_starts and source.key is not None:
-            soon_ns = one.first_at.at_ns + SOON_NS
-            told = (
-                subject
-                for (end, subject), mark in self._since.items()
-                if end == source.receiver and mark.at_ns < soon_ns
-            )
-            return not any(matches(subject, source.key) for subject in told)
-        return self.declared.anybody_left(source.receiver)
 
     def undeclared(self, source: Source) -> bool:
         """What its key stands for was not declared since the session began: its receiver knows no
@@ -270,8 +213,7 @@ class Audience:
             return False
         return len(list(source.live)) > 1 and not any(
             one.asking.since is not None
-            for (receiver, _, name), one in (*self.ended, *self.subscribers.items())
-            if (receiver, name) == (source.receiver, self.machine(source))
+            for one in self.everyone(source.receiver, self.machine(source))
         )
 
     def asks_nobody(self, source: Source) -> bool:
@@ -291,8 +233,8 @@ class Audience:
             if source.key is None or not matches(subject, source.key):
                 continue
             unknown = receiver, None, self.machine(source)
-            if self.subscribers.pop(unknown, None) is not None:
-                del self._at[unknown[:2]][unknown]
+            if unknown in self.subscribers:
+                self._forget(unknown)
             soon = source.last is not None and mark.at_ns - source.last.at_ns < SOON_NS
             known = (receiver, subject, self.machine(source)) in self.subscribers
             if soon and not known and sender != member:
@@ -301,8 +243,6 @@ class Audience:
     def begins(self, endpoint: str, subject: str, mark: Mark) -> None:
         """A node declares a subscriber: samples that come to it for another may be for this one
         already when that is on its way."""
-        if len(self._since) < MAX_SOURCES:
-            self._since[endpoint, subject] = mark
         if self._link.multicast:
             if self._link.listens_here(endpoint):
                 self._subscribes_now(endpoint, subject, mark)
@@ -313,7 +253,7 @@ class Audience:
             if source.key is None or not matches(subject, source.key):
                 continue
             if (source.receiver, subject, self.machine(source)) not in self.subscribers:
-                self._subscriber(source, subject).border = source.live.stop() - 1, COMING
+                self._subscriber(source, subject).life.border = source.live.stop() - 1, COMING
 
     def unsubscribes(self, endpoint: str, subject: str, mark: Mark) -> None:
         """The last subscriber of a node at a key expression is gone; a later one begins anew.
@@ -322,15 +262,13 @@ class Audience:
         """
         self._shown.get(endpoint, set()).discard(subject)
         self._histories_asked.get(endpoint, Counter()).pop(subject, None)
-        before = len(self.ended)
-        self._end(self._identities(endpoint, (subject, None)), mark)
-        if "@adv" not in subject and len(self._left_at) < MAX_SOURCES:
-            self._left_at.add(endpoint)
-        for (receiver, _, name), one in self.ended[before:]:
+        for (receiver, _, name), one in self._end(
+            self._identities(endpoint, (subject, None)), mark
+        ):
             if one.touched_ns is not None and mark.at_ns - one.touched_ns < SOON_NS:
-                one.border = -1, LEAVING
-            left = self._left.setdefault((receiver, name), _Left())
-            left.bordered |= bool(one.border)
+                one.life.border = BEGINNING, LEAVING
+            left = self._undeclared.setdefault((receiver, name), Undeclared())
+            left.bordered |= bool(one.life.border)
             for lane in (one, *self.lanes_of(one).all):
                 if lane.last is not None:
                     left.was(lane.last)
@@ -354,15 +292,29 @@ class Audience:
             if not one.last:
                 one.history_asked, one.history = True, one.last is None
 
-    def _identities(self, endpoint: str, subjects: Iterable[str | None]) -> list[Identity]:
-        """Of those that live at an endpoint with some key expressions."""
-        return [one for subject in subjects for one in self._at.get((endpoint, subject), ())]
+    def history_ended(self, query: Query, subject: str) -> Iterator[Subscriber]:
+        """A history query for a key expression ended; those whose it may be."""
+        if self.histories.get((query.requester, subject)) is query:
+            del self.histories[query.requester, subject]
+        yield from self.living(query.requester, None if subject.startswith(UNRESOLVED) else subject)
+
+    def _identities(
+        self, endpoint: str, subjects: Iterable[str | None] | None = None
+    ) -> list[Identity]:
+        """Of those that live at an endpoint; with some key expressions, null: with any."""
+        there = self._at.get(endpoint, {})
+        return [one for subject in subjects or list(there) for one in there.get(subject, ())]
+
+    def living(self, endpoint: str, subject: str | None) -> Iterator[Subscriber]:
+        """Those that live at an endpoint and may be of a key expression, null: of any."""
+        subjects = None if subject is None else (subject, None)
+        yield from (self.subscribers[one] for one in self._identities(endpoint, subjects))
 
     def node_gone(self, endpoint: str, mark: Mark) -> None:
-        """Another node is at this endpoint now: the subscribers of the one before are gone."""
+        """The node at this endpoint is gone, or another one is there: so are its subscribers."""
         self._shown.pop(endpoint, None)
         self._histories_asked.pop(endpoint, None)
-        self._end([one for one in self.subscribers if one[0] == endpoint], mark)
+        self._end(self._identities(endpoint), mark)
 
     def shut(self, endpoint: str, mark: Mark, quoted: Source | None) -> None:
         """Nobody listens at an endpoint any more, since what its host quotes, perhaps samples of a
@@ -374,11 +326,10 @@ class Audience:
             last = source.before if source is quoted else source.last
             if last is not None and mark.at_ns - last.at_ns < CLOSING_NS:
                 lately.add((source.receiver, self.machine(source)))
-        identities = [one for one in self.subscribers if one[0] == endpoint]
-        ending = [self.subscribers[identity] for identity in identities]
-        self._end(identities, mark)
+        ending = list(self.living(endpoint, None))
+        self._end(self._identities(endpoint), mark)
         for one in ending:
-            one.node_gone = endpoint != self._link.opener
+            one.life.node_gone = endpoint != self._link.opener
             if one.pending or any(lane.pending for lane in self.lanes_of(one).all):
                 one.untold = one.untold or WAITED
             elif (endpoint, one.source) in lately:
@@ -389,23 +340,35 @@ class Audience:
         if source.discarded.ranges.within(first, stop):
             return  # a copy of what came before
         shut = self._link.shut.get(source.receiver)
-        lately = [(who, one) for who, one in self.ended if shut and one.until == shut.frame]
-        for (receiver, _, name), one in (*lately, *self.subscribers.items()):
-            if (receiver, name) == (source.receiver, source.source):
-                lanes = self.lanes_of(one).all
-                for each in (one, *lanes):
-                    each.was_not_handed(first, stop)
-                one.untold = next((lane.untold for lane in lanes if lane.untold), one.untold)
+        for one in self.everyone(source.receiver, source.source):
+            if one.life.over and not (shut and one.life.until == shut.frame):
+                continue
+            lanes = self.lanes_of(one).all
+            for each in (one, *lanes):
+                each.was_not_handed(first, stop)
+            one.untold = next((lane.untold for lane in lanes if lane.untold), one.untold)
 
-    def _end(self, identities: Iterable[Identity], mark: Mark) -> None:
+    def _end(self, identities: Iterable[Identity], mark: Mark) -> list[tuple[Identity, Subscriber]]:
+        """Returns those of them that had samples."""
+        ended = []
         for identity in identities:
-            subscriber = self.subscribers.pop(identity)
-            del self._at[identity[:2]][identity]
+            subscriber = self.subscribers[identity]
             subscriber.end(mark)
-            if subscriber.start is not None and len(self.ended) < MAX_SOURCES:
-                self.ended.append((identity, subscriber))
-                lives, until = self._lives.get(identity, (0, subscriber.until))
-                self._lives[identity] = lives + 1, max(until, subscriber.until)
+            had = subscriber.start is not None and self._ended < MAX_SOURCES
+            self._forget(identity, told=had)
+            if had:
+                self._ended += 1
+                self._lives[identity] = subscriber.life
+                ended.append((identity, subscriber))
+        return ended
+
+    def _forget(self, identity: Identity, *, told: bool = False) -> None:
+        """It lives no more; ``told``: and has a row all the same."""
+        receiver, subject, machine = identity
+        subscriber = self.subscribers.pop(identity)
+        del self._at[receiver][subject][identity]
+        if not told:
+            self._all[receiver, machine].remove(subscriber)
 
     def asked_sources(self, requester: str, name: str | None) -> list[Source]:
         """The sources that a query of an endpoint is about."""
@@ -424,7 +387,7 @@ class Audience:
         was, or below that where samples were on their way to it (9.4). One that lives asks for what
         follows the first that it had. So is, or of another one at its key expression, which a node
         declares once, a query of one that knows nothing of what these have had for long."""
-        left = self._left.get((source.receiver, self.machine(source)))
+        left = self._undeclared.get((source.receiver, self.machine(source)))
         if first is None:  # of one that knows nothing of the source, and waits for no history
             new = [one for one in mine if one.last is None and not one.history]
             begun = [one.first_at for one in mine if one.first_at and not one.history]
@@ -433,14 +396,14 @@ class Audience:
                 and self._link.role(source.sender, source.receiver) == "receiver"
                 and all(at_ns - mark.at_ns > CROSSING_NS for mark in begun)
             )
-            return not new and (source.receiver in self._left_at or known)
+            return not new and (self.declared.anybody_left(source.receiver) or known)
         if left is None or left.last is None:
             return False
-        at, last = first - 1, left.last
+        at = first - 1
         living = [lane for one in mine for lane in (one, *self.lanes_of(one).all)]
-        if at in left.at or (at < last and left.bordered):
+        if left.may_ask_from(first):
             return all(one.last != at for one in living)
-        return at < last and all(one.start is None or one.start > at for one in living)
+        return at < left.last and all(one.start is None or one.start > at for one in living)
 
     def asking(
         self, requester: str, responder: str, told: Advanced, asked: Parameters, at_ns: int
@@ -455,8 +418,8 @@ class Audience:
                 first = placed(source, asked.first)
                 if first is None:
                     continue
-                left = self._left.setdefault((source.receiver, self.machine(source)), _Left())
-                left.was(first - 1)
+                place = (source.receiver, self.machine(source))
+                self._undeclared.setdefault(place, Undeclared()).was(first - 1)
             return []
         if not sources:
             source = self._sources.add(Source(responder, requester, told.source))
@@ -487,7 +450,7 @@ class Audience:
 
 def hear_heartbeats(mine: list[Subscriber]) -> list[Subscriber]:
     """Those that subscribe to heartbeats; all, where no declaration says it of any."""
-    return [one for one in mine if one.around.asks_from(one.since) is not None] or mine
+    return [one for one in mine if one.around.asks_from(one.life.since) is not None] or mine
 
 
 def _told_by_heartbeat(mine: list[Subscriber], first: int | None) -> list[Subscriber]:

@@ -8,6 +8,7 @@ from seqaudit.decoders.contract.zenoh_detail import Detail, Key
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.keys import KeyTables, advanced, document_query, matches
 from seqaudit.replay.zenoh.link import Link
+from seqaudit.replay.zenoh.lives import SOON_NS
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source
 
 #: Subscribers or queryables of one side; each is matched against each new source.
@@ -46,15 +47,16 @@ class Declarations:
     """Of one leg.
 
     Attributes:
-        recovering: endpoint and key expression of subscribers that recover, as they subscribe to
-            heartbeats, to the job frames that say so.
         said_all: endpoints that have told their peer all that they had to declare at first.
     """
 
     def __init__(self, link: Link) -> None:
         self.keys = KeyTables()
         self.subscriptions: dict[str, dict[Declared, str]] = {}
-        self.recovering: dict[tuple[str, str], list[int]] = {}
+        #: Endpoint and key expression of subscribers that recover, as they subscribe to
+        #: heartbeats, to the job frames that say so.
+        self._recovering: dict[tuple[str, str], list[int]] = {}
+        self._since: dict[str, dict[str, Mark]] = {}  # when each key expression was last declared
         self.said_all: set[str] = set()
         self._link = link
         self._queryables: dict[str, dict[Declared, str]] = {}
@@ -80,16 +82,19 @@ class Declarations:
         else:
             self.keys.forget(sender, detail["id"])
 
-    def subscriber(self, detail: Detail, sender: str, receiver: str, frame: int) -> str | None:
+    def subscriber(self, detail: Detail, sender: str, receiver: str, mark: Mark) -> str | None:
         """D_SUBSCRIBER: its key expression; null if there are too many."""
         subject = self._add(self.subscriptions, detail, sender, receiver)
         if subject is not None:
             self._unsubscribed.pop((sender, subject), None)
+            since = self._since.setdefault(sender, {})
+            if len(since) < MAX_DECLARED:
+                since[subject] = mark
             of, heartbeats, _ = subject.partition(HEARTBEATS)
             if heartbeats:
-                frames = self.recovering.setdefault((sender, of), [])
+                frames = self._recovering.setdefault((sender, of), [])
                 if len(frames) < MAX_LIVES:
-                    frames.append(frame)
+                    frames.append(mark.frame)
         return subject
 
     def subscriber_gone(self, detail: Detail, sender: str, receiver: str, mark: Mark) -> str | None:
@@ -103,6 +108,43 @@ class Declarations:
         if len(self._unsubscribed) < MAX_SOURCES:
             self._unsubscribed[sender, subject] = mark
         return subject
+
+    def since(self, endpoint: str, subject: str | None) -> Mark | None:
+        """When a node last declared a subscriber at a key expression; null: not in this capture."""
+        return None if subject is None else self._since.get(endpoint, {}).get(subject)
+
+    def asks_from(self, endpoint: str, subject: str | None, since: int) -> int | None:
+        """The frame that declares that an endpoint's subscriber, which lives since a frame, asks
+        for what it misses: the declaration of one that was undeclared before it stays (9.4)."""
+        if self._link.multicast or subject is None:
+            return None
+        frames = self._recovering.get((endpoint, subject), ())
+        return next((frame for frame in frames if frame >= since), None)
+
+    def told_to(self, source: Source) -> list[str]:
+        """The key expressions declared by those whom samples of a source may be for."""
+        ends = self.subscriptions if self._link.multicast else [source.receiver]
+        return [
+            subject
+            for endpoint in ends
+            if endpoint != source.sender
+            and (not self._link.multicast or self._link.listens_here(endpoint))
+            for subject in self.subscriptions.get(endpoint, {}).values()
+            if "@adv" not in subject
+        ]
+
+    def nobody(self, source: Source, first_at: Mark | None) -> bool:
+        """Whether nothing shows that anybody subscribed to a source at its receiver when samples
+        first came for one of which no declaration is known: nobody did since the session began, or
+        soon behind that; or somebody was undeclared there, perhaps the only one."""
+        if self._link.multicast or first_at is None:
+            return False
+        if not self._link.session_starts or source.key is None:
+            return self.anybody_left(source.receiver)
+        return not any(
+            mark.at_ns < first_at.at_ns + SOON_NS and matches(subject, source.key)
+            for subject, mark in self._since.get(source.receiver, {}).items()
+        )
 
     def queryable(self, detail: Detail, sender: str, receiver: str) -> None:
         self._cached_at.pop(sender, None)

@@ -586,7 +586,7 @@ class ZenohEngine:
                 declared.queryable(detail, sender, receiver)
                 return
             self.audience.changed()
-            subject = declared.subscriber(detail, sender, receiver, event.frame)
+            subject = declared.subscriber(detail, sender, receiver, event.first_mark())
             if subject is not None:
                 self.audience.begins(sender, subject, event.first_mark())
         elif what == "final" and detail.get("interest") == INITIAL_INTEREST:

@@ -98,8 +98,8 @@ def _source(report: ZenohReporter, source: Source) -> Iterator[Result]:
         yield report.row(STREAM, stream_rows.summary(report, source, None), stream)
     for subscriber in machines:
         stream = report.stream(source.sender, source.receiver, source.source, subscriber.subject)
-        if subscriber.life > 1:
-            stream.key += f"|{subscriber.life}"
+        if subscriber.life.number > 1:
+            stream.key += f"|{subscriber.life.number}"
         yield report.row(STREAM, stream_rows.summary(report, source, subscriber), stream)
         counters = report.counters(source)
         for gap in sorted(subscriber.gaps, key=lambda gap: gap.first):

@@ -91,7 +91,7 @@ class Lanes:
             self.several |= not self.all and query.first < self._asked_from
             self._asked_from = max(self._asked_from, query.first)
         if query.sort is Sort.PERIODIC:
-            self.several |= self.one.around.asks_from(self.one.since) is not None or any(
+            self.several |= self.one.around.asks_from(self.one.life.since) is not None or any(
                 query.asked.at_ns - q.asked.at_ns <= TOGETHER_NS and q.sort is Sort.PERIODIC
                 for q in beside
             )

@@ -228,7 +228,7 @@ class Queries:
                 subscribers = [s for s in self._audience.of(source) if _history_of(query, s)]
         for subscriber in subscribers:
             mine = subscriber.source == self._audience.machine(source)
-            if mine and not subscriber.gone:
+            if mine and not subscriber.life.over:
                 new = subscriber.last is None or sn > subscriber.last
                 if query.number < 0 and new:
                     subscriber.untold = STRAY
@@ -288,18 +288,14 @@ class Queries:
     def _end(self, query: Query, mark: Mark) -> None:
         query.ended = mark
         if query.sort is Sort.HISTORY:
-            for identity, open_query in list(self._audience.histories.items()):
-                if open_query is query:
-                    del self._audience.histories[identity]
-            for (who, _, _), subscriber in self._audience.subscribers.items():
-                mine = who == query.requester and _history_of(query, subscriber)
-                if mine and subscriber.history:
+            for subscriber in self._audience.history_ended(query, _history_subject(query)):
+                if subscriber.history:
                     if subscriber.pending and not subscriber.queries:
                         self._handed_on[id(subscriber)] = mark.at_ns
                     subscriber.history_ended(mark)
             return
         for subscriber in self._asked_by.pop(query.number, []):
-            if subscriber.gone:
+            if subscriber.life.over:
                 continue
             subscriber.query_ended(query, mark)
             self._audience.lanes_of(subscriber).query_ended(query, mark)
@@ -310,7 +306,13 @@ class Queries:
         return any(counter.passed_over(query.asked.frame, END) for counter in ways)
 
 
+def _history_subject(query: Query) -> str:
+    """The key expression of the subscriber that an initial history query is of."""
+    told = advanced(query.key) or document_query(query.key)
+    return "" if told is None else told.subject
+
+
 def _history_of(query: Query, subscriber: Subscriber) -> bool:
     """Whether an initial history query may be that of a subscriber of its node."""
-    told = advanced(query.key) or document_query(query.key) or Advanced("", "", None)
-    return subscriber.subject in (None, told.subject) or told.subject.startswith(UNRESOLVED)
+    subject = _history_subject(query)
+    return subscriber.subject in (None, subject) or subject.startswith(UNRESOLVED)

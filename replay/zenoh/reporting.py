@@ -48,7 +48,6 @@ class ZenohReporter(Reporter[ZenohSubject]):
             capture, engine.conversation, engine.parameters, SYSTEM, engine.moments.worth
         )
         self.engine = engine
-        self._by_machine: dict[tuple[str, str], list[Subscriber]] | None = None
         self._by_way: dict[tuple[str, str], list[HopCounter]] = {}
         for (sender, receiver, _), counter in (*engine.link.counters.items(), *engine.link.retired):
             self._by_way.setdefault((sender, receiver), []).append(counter)
@@ -85,19 +84,14 @@ class ZenohReporter(Reporter[ZenohSubject]):
 
     def machines(self, source: Source) -> list[Subscriber]:
         """Subscribers of a source, each with a row of its own, in order of key and life."""
-        if self._by_machine is None:
-            self._by_machine = {}
-            everyone = (*self.engine.audience.ended, *self.engine.audience.subscribers.items())
-            for (receiver, _, name), one in everyone:
-                self._by_machine.setdefault((receiver, name), []).append(one)
         names = {source.source, source.node}
         found = [
             subscriber
             for name in names
-            for subscriber in self._by_machine.get((source.receiver, name), [])
+            for subscriber in self.engine.audience.everyone(source.receiver, name)
             if self._is_of(subscriber, name, source)
         ]
-        return sorted(found, key=lambda one: (one.subject or "", one.life))
+        return sorted(found, key=lambda one: (one.subject or "", one.life.number))
 
     def _is_of(self, subscriber: Subscriber, name: str, source: Source) -> bool:
         """Whether a subscriber is told of beside this source; beside the first it has (D11)."""

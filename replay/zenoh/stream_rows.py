@@ -85,7 +85,7 @@ def summary(
     _outcomes(row, source, subscriber)
     _in_document(report, row, subscriber)
     cut = engine.moments.cut_from.get(source.sender)
-    if cut is not None and (cut[1] < subscriber.since or cut[0] > subscriber.until):
+    if cut is not None and not subscriber.life.meets(*cut):
         cut = None  # not in its life
     if row["role"] != "receiver" or cut is not None:
         why = UNSEEN.get(row["role"], CUT_OFF)
@@ -98,7 +98,7 @@ def summary(
             subscriber, lanes, source, engine.link, crossing=source.node in crossing
         )
         unknown = subscriber.subject is None and not mine
-        if unknown and engine.audience.nobody(source, subscriber):
+        if unknown and engine.declared.nobody(source, subscriber.first_at):
             untold = untold or NOBODY
         proven = sum(found.total() for found in report.proven(source, subscriber))
         row["lost_proven"] = proven if engine.world is None else None
@@ -115,7 +115,7 @@ def summary(
         if row["lost"] is not None and early and engine.world is None:
             why = f"{proven} or more, {row['lost'] + early} at most: {FIRST}"
             _untold(row, ("lost", "lost_seqnos"), why)
-        at, why = subscriber.border or (-1, "")
+        at, why = subscriber.life.border or (-1, "")
         brought = RangeSet(subscriber.delivery.ranges).within(at, at + 1)  # by history
         if row["delivered"] is not None and why and not brought:
             _untold(row, ("delivered", "subscribers"), why)
@@ -156,7 +156,7 @@ def _that_passed(
         "publisher": "ros" if source.source.endswith(ROS) else "advanced",
         "cache": _cache_seen(engine, source),
         "subscriber_recovers": None if one is None else one.recovery_shown(),
-        "subscriber_gone": one is not None and one.gone and one.node_gone,
+        "subscriber_gone": one is not None and one.life.over and one.life.node_gone,
         "receiver_silent_ns": None
         if engine.link.closed or source.receiver in engine.link.shut
         else engine.moments.spoke_ns(source.receiver),

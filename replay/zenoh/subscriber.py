@@ -25,6 +25,7 @@ from seqaudit.replay.zenoh.around import Around
 from seqaudit.replay.zenoh.asking import Asking
 from seqaudit.replay.zenoh.at_once import MANY_GAPS, AtOnce
 from seqaudit.replay.zenoh.causes import Cause
+from seqaudit.replay.zenoh.lives import Life
 from seqaudit.replay.zenoh.query import FOR_MISSING, Miss, Query, Sort, Wait
 
 MAX_KEPT: Final = 10_000
@@ -71,11 +72,7 @@ class Subscriber:
         self.forgotten = 0  # times that an idle source was forgotten
         self.subject = subject
         self.source = source
-        self.life = 1  # of the subscribers that its node had at this key, one after the other
-        self.since = -1  # job frame of its declaration
-        self.until = END  # job frame with which it ended
-        #: With it, if it ended: else its node may subscribe on in another session.
-        self.node_gone = True
+        self.life = Life()
         self.last: int | None = None
         self.start: int | None = None  # first sn ever handed to this machine
         #: What it lacked of before the first sample here, as it had the source before that.
@@ -120,14 +117,16 @@ class Subscriber:
         self._delivered_at: Mark | None = None
         self._filling: Query | None = None
         self.untold: str | None = None  # why frames do not tell what it was handed
-        #: A sample at the beginning or end of its life that it may have had, and why none tells.
-        self.border: tuple[int, str] | None = None
 
     @property
     def asks_from(self) -> int | None:
         """The job frame from which on it is known to ask for what it misses; null: it is not."""
         return min(
-            (at for at in (self.asking.since, self.around.asks_from(self.since)) if at is not None),
+            (
+                at
+                for at in (self.asking.since, self.around.asks_from(self.life.since))
+                if at is not None
+            ),
             default=None,
         )
 
@@ -136,11 +135,6 @@ class Subscriber:
         if self.asks_from is not None:
             return True
         return False if self.learns and self.at_once.passed >= MANY_GAPS else None
-
-    @property
-    def gone(self) -> bool:
-        """Whether it ended: nothing reaches it any more."""
-        return self.until != END
 
     # -- what arrives --------------------------------------------------------------------------
 
@@ -253,7 +247,7 @@ class Subscriber:
 
         A gap that showed less than the grace before is no miss: it may have been about to ask.
         """
-        self.until = mark.frame
+        self.life.until = mark.frame
         if self.waiting is not None and mark.at_ns - self.waiting.at_ns <= self._grace_ns:
             self.waiting = None
             self.untold = reasons.CUT_SHORT if self.pending else self.untold

@@ -25,7 +25,7 @@ def lacking(one: Subscriber, source: Source, worth: Worth) -> str | None:
     nothing does."""
     if any(certificates.had(hole) for hole in certificates.not_here(one.asking.had, source)):
         return HAD
-    spans = worth.over(one.since, one.until, None, MISSING)
+    spans = worth.over(one.life.since, one.life.until, None, MISSING)
     return spans[0].why if spans else None
 
 
@@ -38,7 +38,7 @@ def before_the_first(one: Subscriber, source: Source) -> int:
     counter, first = source.hop.counter, one.first_at
     if first is None or one.start is None or not counter.known_start or not counter.gaps:
         return 0
-    since = max(one.since, counter.since.frame)
+    since = max(one.life.since, counter.since.frame)
     return one.start if counter.passed_over(since, first.frame) else 0
 
 

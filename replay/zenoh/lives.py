@@ -1,0 +1,75 @@
+"""When a node had a subscriber, as the frames of one leg show it (zenoh.md 4.5, 9.4)."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from seqaudit.replay.contract.worth import BEGINNING, END
+from seqaudit.replay.zenoh.sources import MAX_SOURCES
+
+#: A node registers a subscriber, or drops it, before anybody hears of it: recorded with 2 ms.
+SOON_NS: Final = 3_000_000
+#: What came so long before its receiver's host said that nobody listens there may have waited in
+#: the socket when that was closed, between the two: recorded with 16 ms.
+CLOSING_NS: Final = 100_000_000
+
+
+@dataclass(slots=True)
+class Life:
+    """Of one of the subscribers that a node has at a key expression, one after the other.
+
+    It is there from one frame to another. Up to ``SOON_NS`` from these it may be there, or be gone,
+    already: what came then is its *border*.
+
+    Attributes:
+        number: from 1.
+        since: job frame behind which it began; ``BEGINNING``: nothing shows that it was not there
+            before.
+        until: job frame that shows that it is over; ``END``: none does.
+        node_gone: its node ended with it, if it ended; else it may subscribe on by another session.
+        border: a sample that it may have been handed, ``BEGINNING``: one that it was handed or not
+            beside all that it surely had; and why no frame tells.
+    """
+
+    number: int = 1
+    since: int = BEGINNING
+    until: int = END
+    node_gone: bool = True
+    border: tuple[int, str] | None = None
+
+    @property
+    def over(self) -> bool:
+        """Nothing reaches it any more."""
+        return self.until != END
+
+    def meets(self, first: int, last: int) -> bool:
+        """Whether it may have been there between two job frames, both included."""
+        return first <= self.until and last >= self.since
+
+    def next(self) -> "Life":
+        """Of who subscribes there after it."""
+        return Life(self.number + 1, self.until)
+
+
+@dataclass(slots=True)
+class Undeclared:
+    """Of a source and a node, those of its subscribers that were undeclared: their queries go on.
+
+    Attributes:
+        at: the last sns of them and their lanes; ``last``: the highest.
+        bordered: samples were on their way to one of them.
+    """
+
+    at: set[int] = field(default_factory=set)
+    last: int | None = None
+    bordered: bool = False
+
+    def was(self, last: int) -> None:
+        """One of them had come so far."""
+        if len(self.at) < MAX_SOURCES:
+            self.at.add(last)
+            self.last = last if self.last is None else max(last, self.last)
+
+    def may_ask_from(self, first: int) -> bool:
+        """Whether one of them was where a query begins, or samples were on their way to it."""
+        at = first - 1
+        return at in self.at or (self.bordered and self.last is not None and at < self.last)
