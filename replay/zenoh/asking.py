@@ -1,16 +1,19 @@
 """What a subscriber's own requests show of it: that it asks, how far it is, what it had."""
 
+from itertools import pairwise
 from typing import Final
 
 from seqaudit.replay.contract.worth import END
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
-from seqaudit.replay.zenoh.query import Had, Query
+from seqaudit.replay.zenoh.query import Had, Query, Sort
 
 MAX_KEPT_HAD: Final = 10_000
 MAX_KEPT_BROUGHT: Final = 100_000
 #: A sample and a request that cross are no further apart: recorded with 32 ms.
 CROSSING_NS: Final = 100_000_000
+#: Periodic queries come so late at most: recorded with 25 ms.
+PUNCTUAL_NS: Final = 50_000_000
 #: Bytes of one request may be damaged, and one heartbeat may not have been read.
 MANY_TIMES: Final = 2
 
@@ -64,6 +67,19 @@ class Asking:
             self._lowest = min(self._lowest, query.first or 0)
             self._asks_again(query)
         self._until = query.asked
+
+    def ticks_otherwise(self, first_at: Mark | None) -> bool:
+        """Periodic queries do not follow each other, and the first sample, by whole periods: one
+        subscriber's do (9.4). They are of several, or of one that came later than the first."""
+        at = [query.asked.at_ns for query in self.listed if query.sort is Sort.PERIODIC]
+        if len(at) < MANY_TIMES or first_at is None:
+            return False
+        times = [first_at.at_ns, *at]
+        passed = [after - before for before, after in pairwise(times)]
+        period = min(passed)
+        return period > 2 * PUNCTUAL_NS and any(
+            abs(one - period * max(round(one / period), 1)) > PUNCTUAL_NS for one in passed
+        )
 
     @property
     def left(self) -> bool:

@@ -13,7 +13,7 @@ from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.keys import UNRESOLVED, Advanced, Parameters, matches, parameters
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
-from seqaudit.replay.zenoh.lives import CLOSING_NS, SOON_NS, Life, Undeclared
+from seqaudit.replay.zenoh.lives import BORDER_NS, CLOSING_NS, SOON_NS, SubscriberLife, Undeclared
 from seqaudit.replay.zenoh.query import Miss, Query
 from seqaudit.replay.zenoh.reasons import (
     CLOSING,
@@ -89,7 +89,7 @@ class Audience:
         self._at: dict[str, dict[str | None, dict[Identity, None]]] = {}
         #: Receiver and machine -> those that live, and those that ended and had samples.
         self._all: dict[tuple[str, str], list[Subscriber]] = {}
-        self._lives: dict[Identity, Life] = {}  # the last one that ended
+        self._lives: dict[Identity, SubscriberLife] = {}  # the last one that ended
         self._ended = 0
         self._undeclared: dict[tuple[str, str], Undeclared] = {}  # by receiver and machine
         self.lanes: dict[int, Lanes] = {}
@@ -104,6 +104,7 @@ class Audience:
         self.document = document
         self.why = why
         self._shown: dict[str, set[str]] = {}  # key expressions that only queries tell
+        self._several: set[tuple[str, str | None]] = set()  # endpoint, key expression: of several
         self._matched: dict[tuple[str, str, str, str | None], list[Subscriber]] = {}
 
     def changed(self) -> None:
@@ -181,6 +182,7 @@ class Audience:
             )
             self._at.setdefault(identity[0], {}).setdefault(subject, {})[identity] = None
             self._all.setdefault((identity[0], identity[2]), []).append(found)
+            self.lanes_of(found).several = (source.receiver, subject) in self._several
             if history is not None and history.shared:
                 found.untold = SEVERAL
             unnamed = self._lives.get((source.receiver, None, identity[2]))
@@ -247,13 +249,32 @@ class Audience:
             if self._link.listens_here(endpoint):
                 self._subscribes_now(endpoint, subject, mark)
             return
+        self._end(self._nobodys(endpoint, subject), mark)
         for source, at_ns in self._sources.recent:
-            if source.receiver != endpoint or mark.at_ns - at_ns >= SOON_NS:
+            if source.receiver != endpoint or mark.at_ns - at_ns >= BORDER_NS:
                 continue
             if source.key is None or not matches(subject, source.key):
                 continue
-            if (source.receiver, subject, self.machine(source)) not in self.subscribers:
+            machine = self.machine(source)
+            known = (endpoint, subject, machine), (endpoint, None, machine)
+            if not any(identity in self.subscribers for identity in known):
                 self._subscriber(source, subject).life.border = source.live.stop() - 1, COMING
+
+    def _nobodys(self, endpoint: str, subject: str) -> list[Identity]:
+        """Of samples of a key expression that came for an endpoint, and since the session began
+        nobody had been declared whom they were for: who is declared now is another one."""
+        return [
+            (receiver, unknown, machine)
+            for receiver, unknown, machine in self._identities(endpoint, (None,))
+            for source in self._sources.named(machine)
+            if source.receiver == receiver
+            and source.key is not None
+            and matches(subject, source.key)
+            and self._link.session_starts
+            and self.declared.nobody(
+                source, self.subscribers[receiver, unknown, machine].first_at, asked=False
+            )
+        ]
 
     def unsubscribes(self, endpoint: str, subject: str, mark: Mark) -> None:
         """The last subscriber of a node at a key expression is gone; a later one begins anew.
@@ -261,12 +282,10 @@ class Audience:
         So may be one of whose declaration nothing is known.
         """
         self._shown.get(endpoint, set()).discard(subject)
+        self._several.discard((endpoint, subject))
         self._histories_asked.get(endpoint, Counter()).pop(subject, None)
-        for (receiver, _, name), one in self._end(
-            self._identities(endpoint, (subject, None)), mark
-        ):
-            if one.touched_ns is not None and mark.at_ns - one.touched_ns < SOON_NS:
-                one.life.border = BEGINNING, LEAVING
+        theirs = self._identities(endpoint, (subject, None))
+        for (receiver, _, name), one in self._leave(theirs, mark):
             left = self._undeclared.setdefault((receiver, name), Undeclared())
             left.bordered |= bool(one.life.border)
             for lane in (one, *self.lanes_of(one).all):
@@ -274,6 +293,20 @@ class Audience:
                     left.was(lane.last)
                 if lane.pending:  # what is missing before these may be missing here alone
                     left.was(lane.pending.stop() - 1)
+
+    def one_more(self, endpoint: str, subject: str, mark: Mark) -> bool:
+        """A subscriber says what it says when it begins: it shows its token, or asks for history.
+
+        Long after its key expression was declared it is not the first there; whether that one still
+        lives nothing tells.
+        """
+        declared = self.declared.since(endpoint, subject)
+        if self._link.multicast or declared is None or mark.at_ns - declared.at_ns <= CROSSING_NS:
+            return False
+        self._several.add((endpoint, subject))
+        for identity in self._identities(endpoint, (subject,)):
+            self.lanes_of(self.subscribers[identity]).several = True
+        return True
 
     def asks_history(self, subject: str, query: Query) -> None:
         """The initial history query of a subscriber of that key expression.
@@ -284,7 +317,7 @@ class Audience:
         self.histories[query.requester, subject] = query
         asked = self._histories_asked.setdefault(query.requester, Counter())
         asked[subject] += 1
-        query.shared = asked[subject] > 1
+        query.shared = self.one_more(query.requester, subject, query.asked) or asked[subject] > 1
         for identity in self._identities(query.requester, (subject, None)):
             one = self.subscribers[identity]
             if one.first_at is not None:
@@ -313,8 +346,10 @@ class Audience:
     def node_gone(self, endpoint: str, mark: Mark) -> None:
         """The node at this endpoint is gone, or another one is there: so are its subscribers."""
         self._shown.pop(endpoint, None)
+        self.declared.node_gone(endpoint)
+        self._several = {place for place in self._several if place[0] != endpoint}
         self._histories_asked.pop(endpoint, None)
-        self._end(self._identities(endpoint), mark)
+        self._leave(self._identities(endpoint), mark)
 
     def shut(self, endpoint: str, mark: Mark, quoted: Source | None) -> None:
         """Nobody listens at an endpoint any more, since what its host quotes, perhaps samples of a
@@ -362,8 +397,19 @@ class Audience:
                 ended.append((identity, subscriber))
         return ended
 
+    def _leave(
+        self, identities: Iterable[Identity], mark: Mark
+    ) -> list[tuple[Identity, Subscriber]]:
+        """They are dropped shortly before their node says so; returns those that had samples."""
+        ended = self._end(identities, mark)
+        for _, one in ended:
+            if one.touched_ns is not None and mark.at_ns - one.touched_ns < BORDER_NS:
+                one.life.border = BEGINNING, LEAVING
+        return ended
+
     def _forget(self, identity: Identity, *, told: bool = False) -> None:
         """It lives no more; ``told``: and has a row all the same."""
+        self.changed()
         receiver, subject, machine = identity
         subscriber = self.subscribers.pop(identity)
         del self._at[receiver][subject][identity]

@@ -6,7 +6,7 @@ from typing import Final
 
 from seqaudit.decoders.contract.zenoh_detail import Detail, Key
 from seqaudit.replay.sequence.gaps import Mark
-from seqaudit.replay.zenoh.keys import KeyTables, advanced, document_query, matches
+from seqaudit.replay.zenoh.keys import UNRESOLVED, KeyTables, advanced, document_query, matches
 from seqaudit.replay.zenoh.link import Link
 from seqaudit.replay.zenoh.lives import SOON_NS
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source
@@ -47,6 +47,7 @@ class Declarations:
     """Of one leg.
 
     Attributes:
+        unnamed: endpoints with a subscriber at a key expression that is not known here.
         said_all: endpoints that have told their peer all that they had to declare at first.
     """
 
@@ -56,13 +57,15 @@ class Declarations:
         #: Endpoint and key expression of subscribers that recover, as they subscribe to
         #: heartbeats, to the job frames that say so.
         self._recovering: dict[tuple[str, str], list[int]] = {}
-        self._since: dict[str, dict[str, Mark]] = {}  # when each key expression was last declared
+        #: Endpoint and key expression -> when its first and its last subscriber was declared.
+        self._since: dict[str, dict[str, tuple[Mark, Mark]]] = {}
         self.said_all: set[str] = set()
+        self.unnamed: set[str] = set()
         self._link = link
         self._queryables: dict[str, dict[Declared, str]] = {}
         self._tokens: dict[str, dict[Declared, str]] = {}  # sender -> id -> source
         self._left: set[str] = set()  # endpoints of which a subscriber was undeclared
-        self._unsubscribed: dict[tuple[str, str], Mark] = {}  # endpoint, key expression
+        self._unsubscribed: dict[str, set[str]] = {}  # endpoint -> key expressions
         self._cached_at: dict[str, _Caches] = {}  # by sender
 
     def clear(self) -> None:
@@ -86,10 +89,15 @@ class Declarations:
         """D_SUBSCRIBER: its key expression; null if there are too many."""
         subject = self._add(self.subscriptions, detail, sender, receiver)
         if subject is not None:
-            self._unsubscribed.pop((sender, subject), None)
+            if subject.startswith(UNRESOLVED) and len(self.unnamed) < MAX_SOURCES:
+                self.unnamed.add(sender)
             since = self._since.setdefault(sender, {})
-            if len(since) < MAX_DECLARED:
-                since[subject] = mark
+            gone = self._unsubscribed.get(sender, set())
+            again = subject in gone
+            gone.discard(subject)
+            first, last = since.get(subject, (mark, mark))
+            if len(since) < MAX_DECLARED:  # who is told of once more is the same
+                since[subject] = first, mark if again else last
             of, heartbeats, _ = subject.partition(HEARTBEATS)
             if heartbeats:
                 frames = self._recovering.setdefault((sender, of), [])
@@ -97,7 +105,7 @@ class Declarations:
                     frames.append(mark.frame)
         return subject
 
-    def subscriber_gone(self, detail: Detail, sender: str, receiver: str, mark: Mark) -> str | None:
+    def subscriber_gone(self, detail: Detail, sender: str, receiver: str) -> str | None:
         """U_SUBSCRIBER: its key expression, if it was the last of its node there."""
         name = self._declared(sender, receiver, detail)
         subject = self.subscriptions.get(sender, {}).pop(name, None)
@@ -105,13 +113,20 @@ class Declarations:
             self._left.add(sender)
         if subject is None or subject in self.subscriptions.get(sender, {}).values():
             return None
-        if len(self._unsubscribed) < MAX_SOURCES:
-            self._unsubscribed[sender, subject] = mark
+        gone = self._unsubscribed.setdefault(sender, set())
+        if len(gone) < MAX_DECLARED:
+            gone.add(subject)
         return subject
 
+    def node_gone(self, endpoint: str) -> None:
+        """All of its subscribers are gone; what another node declares is of its own."""
+        self.subscriptions.pop(endpoint, None)
+        self._unsubscribed.setdefault(endpoint, set()).update(self._since.get(endpoint, ()))
+
     def since(self, endpoint: str, subject: str | None) -> Mark | None:
-        """When a node last declared a subscriber at a key expression; null: not in this capture."""
-        return None if subject is None else self._since.get(endpoint, {}).get(subject)
+        """When a node declared its subscriber at a key expression; null: not in this capture."""
+        found = None if subject is None else self._since.get(endpoint, {}).get(subject)
+        return None if found is None else found[1]
 
     def asks_from(self, endpoint: str, subject: str | None, since: int) -> int | None:
         """The frame that declares that an endpoint's subscriber, which lives since a frame, asks
@@ -133,17 +148,27 @@ class Declarations:
             if "@adv" not in subject
         ]
 
-    def nobody(self, source: Source, first_at: Mark | None) -> bool:
+    def nobody(self, source: Source, first_at: Mark | None, *, asked: bool) -> bool:
         """Whether nothing shows that anybody subscribed to a source at its receiver when samples
         first came for one of which no declaration is known: nobody did since the session began, or
-        soon behind that; or somebody was undeclared there, perhaps the only one."""
+        soon behind that; or somebody was undeclared there, perhaps the only one.
+
+        Args:
+            asked: a query came for it.
+        """
         if self._link.multicast or first_at is None:
             return False
         if not self._link.session_starts or source.key is None:
-            return self.anybody_left(source.receiver)
+            return self.anybody_left(source.receiver) and not asked
+        there = self._since.get(source.receiver, {})
+        if asked and not any(
+            heartbeats and matches(subject, source.key)
+            for subject, heartbeats, _ in (key.partition(HEARTBEATS) for key in there)
+        ):
+            return False  # else only who was undeclared asks: its heartbeats stay declared
         return not any(
-            mark.at_ns < first_at.at_ns + SOON_NS and matches(subject, source.key)
-            for subject, mark in self._since.get(source.receiver, {}).items()
+            first.at_ns < first_at.at_ns + SOON_NS and matches(subject, source.key)
+            for subject, (first, _) in there.items()
         )
 
     def queryable(self, detail: Detail, sender: str, receiver: str) -> None:
@@ -172,17 +197,24 @@ class Declarations:
         key = detail.get("key") if self._link.multicast else None
         return detail["id"], None if key is None else self.keys.resolve(sender, receiver, key)
 
-    def token(self, declared: bool, detail: Detail, sender: str, receiver: str) -> None:
-        """A publisher or subscriber says that it lives; the token keeps what is known of it."""
+    def token(self, declared: bool, detail: Detail, sender: str, receiver: str) -> str | None:
+        """A publisher or subscriber says that it lives; the token keeps what is known of it.
+
+        Returns:
+            The key expression of a subscriber that is new; null: of none, or for one who asked.
+        """
         tokens = self._tokens.setdefault(sender, {})
         name = self._declared(sender, receiver, detail)
         if not declared:
             tokens.pop(name, None)
-            return
+            return None
         told = advanced(self.keys.resolve(sender, receiver, detail["key"]))
         if told is not None and told.source is not None and len(tokens) < MAX_DECLARED:
+            new = told.source not in tokens.values() and "interest" not in detail
             tokens[name] = told.source
             self._link.names(sender, told.source.partition("/")[0])
+            return told.subject if new and told.role == "sub" else None
+        return None
 
     def kept(self, source: Source) -> bool:
         """Whether a token of its publisher stands."""
@@ -190,7 +222,7 @@ class Declarations:
 
     def ended(self, endpoint: str, subject: str) -> bool:
         """No subscriber of a node at a key expression is left; its periodic queries go on (9.4)."""
-        return (endpoint, subject) in self._unsubscribed
+        return subject in self._unsubscribed.get(endpoint, ())
 
     def anybody_left(self, endpoint: str) -> bool:
         """A subscriber of a node was undeclared, whoever it was."""
@@ -198,9 +230,10 @@ class Declarations:
 
     def left(self, source: Source) -> bool:
         """Its subscriber was undeclared; samples may still be on their way to it."""
-        return any(
-            endpoint == source.receiver and source.key is not None and matches(subject, source.key)
-            for endpoint, subject in self._unsubscribed
+        return source.key is not None and any(
+            matches(subject, source.key)
+            for subject in self._unsubscribed.get(source.receiver, ())
+            if "@adv" not in subject
         )
 
     def has_cache(self, source: Source) -> bool:

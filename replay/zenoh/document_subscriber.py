@@ -25,10 +25,10 @@ class DocumentSubscriber(Subscriber):
             self.delivery.deliver(first, stop)
         self.delivery.unlisted += live.unlisted
 
-    def _agree(self, first: int, mark: Mark) -> None:
+    def _agree(self, first: int, mark: Mark, *, shared: bool) -> None:
         """Its range begins with the last one it has (D20)."""
         if first != self.last:
-            super()._agree(first, mark)
+            super()._agree(first, mark, shared=shared)
 
     def sample(self, first: int, stop: int, arrival: Arrival, reply: Query | None) -> None:
         """As the document has it: a reply joins what is pending until its query ends (D5)."""

@@ -33,12 +33,11 @@ from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import Read, Vantage
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span
 from seqaudit.replay.sequence.gaps import Arrival
-from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh.audience import Audience
 from seqaudit.replay.zenoh.both_ends import SAMPLES, SessionEnds, kind_of
-from seqaudit.replay.zenoh.causes import Cause, Why, answered, furthest
 from seqaudit.replay.zenoh.declarations import Declarations
 from seqaudit.replay.zenoh.document import DocumentSettings, DocumentWorld, passed_on
+from seqaudit.replay.zenoh.explaining import Explaining
 from seqaudit.replay.zenoh.hops import AcceptedFrames, FragmentedMessage
 from seqaudit.replay.zenoh.in_document import InDocument
 from seqaudit.replay.zenoh.keys import UNRESOLVED, advanced
@@ -46,9 +45,8 @@ from seqaudit.replay.zenoh.link import HANDSHAKE, Link, first_hop, last_hop
 from seqaudit.replay.zenoh.moments import Moments
 from seqaudit.replay.zenoh.parameters import PARAMETERS
 from seqaudit.replay.zenoh.queries import Queries
-from seqaudit.replay.zenoh.query import Miss
 from seqaudit.replay.zenoh.reasons import LAPSED, LINKS, UNDECLARED, UNJOINED
-from seqaudit.replay.zenoh.sources import MAX_SOURCES, ROS, Jump, Source, Sources, Unnumbered
+from seqaudit.replay.zenoh.sources import MAX_SOURCES, Jump, Source, Sources, Unnumbered
 from seqaudit.replay.zenoh.subscriber import Subscriber
 from seqaudit.replay.zenoh.timers import SETTLED_NS, Timers
 
@@ -108,7 +106,7 @@ class ZenohEngine:
             grace_ns=self._grace_ns,
             retention_ns=self.parameters.value("retention_ms") * 1_000_000,
             document=document,
-            why=self._why,
+            why=Explaining(self.link, self.moments, self.document, self._grace_ns).why,
         )
         self.queries = Queries(
             self.link, self.moments, self.declared, self.audience, self.timers, self.parameters
@@ -452,45 +450,6 @@ class ZenohEngine:
                 )
             )  # fmt: skip
 
-    def _why(self, who: Subscriber, source: Source, miss: Miss) -> list[Why]:
-        """Why the samples of a miss did not come back, each (zenoh.md 11)."""
-        first, stop = miss.first, miss.stop
-        told = self.document.cause(who, first, stop)
-        if told is not None:
-            return [Why(first, stop, told)]
-        if source.source.endswith(ROS):
-            return [Why(first, stop, Cause.NOBODY)]
-        if not miss.asked:
-            return self._not_asked(source, miss)
-        return furthest(
-            part
-            for query in miss.asked
-            for part in answered(
-                query, first, stop, cached=miss.cached,
-                finals=self.link.finals(source.sender, source.receiver),
-                cut=self.moments.cut_between(
-                    query.asked.at_ns,
-                    query.deadline_ns if query.ended is None else query.ended.at_ns,
-                ),
-            )
-        )  # fmt: skip
-
-    def _not_asked(self, source: Source, miss: Miss) -> list[Why]:
-        """Of samples that no query followed, some came after all."""
-        if self.moments.cut_between(miss.since_ns, miss.since_ns + self._grace_ns):
-            cause = Cause.CUT  # a query may have been among it
-        elif not self.link.multicast and self.link.session_starts and not miss.cached:
-            cause = Cause.NO_CACHE
-        else:
-            cause = Cause.NOT_ASKED
-        live = RangeSet(source.live.within(miss.first, miss.stop))
-        refused = live & source.discarded.ranges
-        return furthest(
-            [Why(miss.first, miss.stop, cause)]
-            + [Why(a, b, Cause.REFUSED) for a, b in refused]
-            + [Why(a, b, Cause.LATE) for a, b in live - refused]
-        )
-
     # -- everything else -----------------------------------------------------------------------
 
     def _message(self, word: str, detail: Detail, event: Event, accepted: bool) -> None:
@@ -578,7 +537,9 @@ class ZenohEngine:
         if what in ("keyexpr", "u_keyexpr"):
             declared.key(what, detail, sender, receiver)
         elif what in ("token", "u_token"):
-            declared.token(what == "token", detail, sender, receiver)
+            subject = declared.token(what == "token", detail, sender, receiver)
+            if subject is not None:
+                self.audience.one_more(sender, subject, event.first_mark())
         elif what in ("subscriber", "queryable"):
             if self.world is not None and declared.of_document(detail["key"], sender, receiver):
                 self.document.world = None
@@ -595,6 +556,6 @@ class ZenohEngine:
             declared.queryable_gone(detail, sender, receiver)
         elif what == "u_subscriber":
             self.audience.changed()
-            subject = declared.subscriber_gone(detail, sender, receiver, event.first_mark())
+            subject = declared.subscriber_gone(detail, sender, receiver)
             if subject is not None:
                 self.audience.unsubscribes(sender, subject, event.first_mark())

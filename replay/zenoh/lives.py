@@ -6,7 +6,9 @@ from typing import Final
 from seqaudit.replay.contract.worth import BEGINNING, END
 from seqaudit.replay.zenoh.sources import MAX_SOURCES
 
-#: A node registers a subscriber, or drops it, before anybody hears of it: recorded with 2 ms.
+#: A node registers a subscriber, or drops it, before anybody hears of it: recorded with 5 ms.
+BORDER_NS: Final = 6_000_000
+#: The same where the session begins, and in a group: recorded with 2 ms.
 SOON_NS: Final = 3_000_000
 #: What came so long before its receiver's host said that nobody listens there may have waited in
 #: the socket when that was closed, between the two: recorded with 16 ms.
@@ -14,11 +16,11 @@ CLOSING_NS: Final = 100_000_000
 
 
 @dataclass(slots=True)
-class Life:
+class SubscriberLife:
     """Of one of the subscribers that a node has at a key expression, one after the other.
 
-    It is there from one frame to another. Up to ``SOON_NS`` from these it may be there, or be gone,
-    already: what came then is its *border*.
+    It is there from one frame to another. So long before these (``BORDER_NS``) it may be there, or
+    be gone, already: what came then is its *border*.
 
     Attributes:
         number: from 1.
@@ -45,9 +47,9 @@ class Life:
         """Whether it may have been there between two job frames, both included."""
         return first <= self.until and last >= self.since
 
-    def next(self) -> "Life":
+    def next(self) -> "SubscriberLife":
         """Of who subscribes there after it."""
-        return Life(self.number + 1, self.until)
+        return SubscriberLife(self.number + 1, self.until)
 
 
 @dataclass(slots=True)

@@ -108,7 +108,10 @@ class Queries:
             shared=len(subscribers) > 1 or (
                 told.role == "pub"
                 and place is not None
-                and len(hear_heartbeats(self._audience.of(place))) > 1
+                and (
+                    requester in self._declared.unnamed
+                    or len(hear_heartbeats(self._audience.of(place))) > 1
+                )
             ),
         )  # fmt: skip
         query.beside = len(subscribers) - 1

@@ -77,7 +77,8 @@ COMING: Final = (
     "whether it was handed them, too"
 )
 LEAVING: Final = (
-    "samples came just before it was undeclared: nothing shows whether it was handed them still"
+    "samples came just before it was undeclared, or its node left: nothing shows whether it was "
+    "handed them still"
 )
 CLOSED: Final = (
     "its receiver said nothing more, and another session began at the same address before any "

@@ -74,7 +74,8 @@ def summary(
     if not engine.link.session_starts:
         row["unknown"]["earlier_seqnos"] = BEGAN_LATER
     if subscriber is None:
-        nobody = UNMATCHED if engine.link.multicast and source.live else REFUSED
+        came = source.replied or source.live - source.discarded.ranges
+        nobody = UNMATCHED if came else REFUSED
         row["unknown"] |= receipt_unknown(source.untold) if source.untold else {"delivered": nobody}
         return row
     quiet = subscriber.quiet_control(mine)
@@ -97,8 +98,8 @@ def summary(
         untold = why_untold(
             subscriber, lanes, source, engine.link, crossing=source.node in crossing
         )
-        unknown = subscriber.subject is None and not mine
-        if unknown and engine.declared.nobody(source, subscriber.first_at):
+        unknown = subscriber.subject is None
+        if unknown and engine.declared.nobody(source, subscriber.first_at, asked=bool(mine)):
             untold = untold or NOBODY
         proven = sum(found.total() for found in report.proven(source, subscriber))
         row["lost_proven"] = proven if engine.world is None else None
@@ -108,7 +109,12 @@ def summary(
             _lacking(row, proven, BLIND, subscriber.unseen.total())
         elif engine.world is None and proven < (row["lost"] or 0):
             _lacking(row, proven, why_lacking(subscriber, source, report.worth))
-        alone = unknown and not engine.link.session_starts and engine.link.transport == "udp"
+        alone = (
+            unknown
+            and not mine
+            and not engine.link.session_starts
+            and engine.link.transport == "udp"
+        )
         if alone and not engine.link.multicast and row["delivered"] is not None:
             _untold(row, ("delivered", "misses", "subscribers"), UNHEARD)
         early = before_the_first(subscriber, source)

@@ -25,7 +25,7 @@ from seqaudit.replay.zenoh.around import Around
 from seqaudit.replay.zenoh.asking import Asking
 from seqaudit.replay.zenoh.at_once import MANY_GAPS, AtOnce
 from seqaudit.replay.zenoh.causes import Cause
-from seqaudit.replay.zenoh.lives import Life
+from seqaudit.replay.zenoh.lives import SubscriberLife
 from seqaudit.replay.zenoh.query import FOR_MISSING, Miss, Query, Sort, Wait
 
 MAX_KEPT: Final = 10_000
@@ -72,7 +72,7 @@ class Subscriber:
         self.forgotten = 0  # times that an idle source was forgotten
         self.subject = subject
         self.source = source
-        self.life = Life()
+        self.life = SubscriberLife()
         self.last: int | None = None
         self.start: int | None = None  # first sn ever handed to this machine
         #: What it lacked of before the first sample here, as it had the source before that.
@@ -202,7 +202,7 @@ class Subscriber:
                     query, (self.last + 1, query.first), self.pending, self._delivered_at,
                     self.asks_from, still_open=bool(self.queries),
                 )  # fmt: skip
-            self._agree(query.first, query.asked)
+            self._agree(query.first, query.asked, shared=query.shared)
         if query.sort is Sort.HEARTBEAT and query.last is not None and query.last == self._beat:
             self.quiet_heartbeats -= 1  # at the publisher's end: it did tell something new
             self._beat = None
@@ -469,8 +469,12 @@ class Subscriber:
         self.repeats.add(first, stop, mark)
         self.repeat_count += stop - first
 
-    def _agree(self, first: int, mark: Mark) -> None:
-        """The query says what this subscriber's last sn was, known here or not (S12)."""
+    def _agree(self, first: int, mark: Mark, *, shared: bool) -> None:
+        """The query says what this subscriber's last sn was, known here or not (S12).
+
+        Args:
+            shared: or what that of another one was.
+        """
         if self.last is None or first == self.last + 1:
             return
         if self._unasked.within(first, first + 1):
@@ -484,7 +488,7 @@ class Subscriber:
             self.last = first - 1
             self._deliver_pending(mark)
             return
-        if self.asking.since is not None or self.start is None or first > self.start:
+        if shared or self.asking.since is not None or self.start is None or first > self.start:
             return  # samples and the query crossed
         self.resumed = first, self.start
         for a, b in self.delivery.ranges:  # it has had this source before the first sample here

@@ -62,7 +62,8 @@ def why(one: Subscriber, lanes: Lanes, source: Source, link: Link, *, crossing: 
     passed_over = one.recovery_shown() is None and one.at_once.count
     if passed_over and RangeSet(one.at_once.delivery.ranges) != RangeSet(one.delivery.ranges):
         return LATE
-    if lanes.several and not lanes.all and one.gap_count:
+    several = lanes.several or one.asking.ticks_otherwise(one.first_at)
+    if several and not lanes.all and one.gap_count:
         return SEVERAL
     if any(not certificates.had(hole) for hole in one.asking.had):
         return UNASKED

@@ -477,17 +477,21 @@ KEEP_ALIVE = b"\x04"
 @pytest.mark.parametrize("back", [False, True])
 def test_what_comes_to_a_session_whose_lease_ran_out_may_reach_nobody(back: bool) -> None:
     """Recorded: processes that stood still, and a link that was cut."""
-    session = WideSession().put(0, 1).raw(KEEP_ALIVE, back=True).put(2)
-    if back:  # the subscriber is silent
-        session.wait(5.0).put(3).wait(6.0).raw(KEEP_ALIVE, back=True)
-    else:
-        session.wait(10.5).put(3)
-    row = stream(session.played()[1])
+
+    def lapsed() -> Session:
+        session = WideSession().put(0, 1).raw(KEEP_ALIVE, back=True).put(2)
+        if back:  # the subscriber is silent
+            return session.wait(5.0).put(3).wait(6.0).raw(KEEP_ALIVE, back=True)
+        return session.wait(10.5).put(3)
+
+    row = stream(lapsed().played()[1])
     assert (row["delivered"], row["misses"]) == (None, None)
     assert row["unknown"]["delivered"].startswith("samples came when an end had been silent")
-    assert stream(session.raw(b"\x03\x00", back=not back).played()[1])["delivered"] is None
-    session.raw(KEEP_ALIVE, back=not back)  # it goes on all the same: the clock was set
-    assert stream(session.put(4).played()[1])["delivered"] == [[0, 4]]
+    closed = lapsed().raw(b"\x03\x00", back=not back)
+    assert stream(closed.played()[1])["delivered"] is None
+    goes_on = lapsed()  # all the same: the clock was set
+    goes_on.raw(KEEP_ALIVE, back=not back).raw(KEEP_ALIVE, back=not back)
+    assert stream(goes_on.put(4).played()[1])["delivered"] == [[0, 4]]
 
 
 def test_what_waited_when_a_lease_ran_out_was_handed_on_or_not() -> None:

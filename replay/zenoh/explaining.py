@@ -1,0 +1,61 @@
+"""Why samples did not come back, as one leg shows it (zenoh.md 11)."""
+
+from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.zenoh.causes import Cause, Why, answered, furthest
+from seqaudit.replay.zenoh.in_document import InDocument
+from seqaudit.replay.zenoh.link import Link
+from seqaudit.replay.zenoh.moments import Moments
+from seqaudit.replay.zenoh.query import Miss
+from seqaudit.replay.zenoh.sources import ROS, Source
+from seqaudit.replay.zenoh.subscriber import Subscriber
+
+
+class Explaining:
+    """Of one leg.
+
+    Args:
+        grace_ns: how long a query may take to appear after a gap.
+    """
+
+    def __init__(self, link: Link, moments: Moments, document: InDocument, grace_ns: int) -> None:
+        self._link, self._moments, self._document = link, moments, document
+        self._grace_ns = grace_ns
+
+    def why(self, who: Subscriber, source: Source, miss: Miss) -> list[Why]:
+        """Why the samples of a miss did not come back, each (zenoh.md 11)."""
+        first, stop = miss.first, miss.stop
+        told = self._document.cause(who, first, stop)
+        if told is not None:
+            return [Why(first, stop, told)]
+        if source.source.endswith(ROS):
+            return [Why(first, stop, Cause.NOBODY)]
+        if not miss.asked:
+            return self._not_asked(source, miss)
+        return furthest(
+            part
+            for query in miss.asked
+            for part in answered(
+                query, first, stop, cached=miss.cached,
+                finals=self._link.finals(source.sender, source.receiver),
+                cut=self._moments.cut_between(
+                    query.asked.at_ns,
+                    query.deadline_ns if query.ended is None else query.ended.at_ns,
+                ),
+            )
+        )  # fmt: skip
+
+    def _not_asked(self, source: Source, miss: Miss) -> list[Why]:
+        """Of samples that no query followed, some came after all."""
+        if self._moments.cut_between(miss.since_ns, miss.since_ns + self._grace_ns):
+            cause = Cause.CUT  # a query may have been among it
+        elif not self._link.multicast and self._link.session_starts and not miss.cached:
+            cause = Cause.NO_CACHE
+        else:
+            cause = Cause.NOT_ASKED
+        live = RangeSet(source.live.within(miss.first, miss.stop))
+        refused = live & source.discarded.ranges
+        return furthest(
+            [Why(miss.first, miss.stop, cause)]
+            + [Why(a, b, Cause.REFUSED) for a, b in refused]
+            + [Why(a, b, Cause.LATE) for a, b in live - refused]
+        )
