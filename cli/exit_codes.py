@@ -13,7 +13,7 @@ class ExitCode(IntEnum):
 
     CLEAN = 0
     FINDINGS = 1  # findings at or above --fail-on
-    NOT_JUDGED = 2  # usage, no readable frame, nothing decodable
+    NOT_JUDGED = 2  # usage, no readable frame, nothing decodable or numbered, no vantage
     INTERRUPTED = 130  # what is known so far is printed
 
 
