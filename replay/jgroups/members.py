@@ -124,12 +124,15 @@ class Members:
             or no member's. One that begins anew has another.
         addresses: hosts each member was seen at.
         versions: release each member runs, as text.
+        another: when one at the local one's host spoke last that is not it; null: none did. It may
+            have taken its place, also where the capture lacks its join.
     """
 
     def __init__(self, vantage: Vantage) -> None:
         self.local: str | None = None
         self.addresses: dict[str, set[str]] = {}
         self.versions: dict[str, str] = {}
+        self.another: Mark | None = None
         self._vantage = vantage
         self._sockets: dict[str, str] = {}  # address -> the member that was seen there first
         self._socket_of: dict[str, str] = {}  # where each member was seen first
@@ -160,8 +163,12 @@ class Members:
 
     def heard(self, event: Event) -> None:
         """Of several at this host the one that speaks first is the local one."""
-        if not self._spoke and self.is_local(event.source):
+        if not self.is_local(event.source):
+            return
+        if not self._spoke:
             self.local, self._spoke = event.source, True
+        elif event.source != self.local:
+            self.another = event.last_mark()
 
     def begins_anew(self, view: View) -> str | None:
         """Who takes the local member's place with a view: one at its host that is in the view, of
@@ -171,6 +178,12 @@ class Members:
             return None
         here = (member for member in view.members if self.is_local(member))
         return next((member for member in here if member not in self._dead), None)
+
+    def own_part(self, event: Event) -> list[str] | None:
+        """Of the parts of the cluster that a view merges the local member's; null: none is told."""
+        groups = (event.details().get("view") or {}).get("subgroups", ())
+        parts: list[list[str]] = [group["members"] for group in groups]
+        return next((part for part in parts if self.local in part), None)
 
     def put_out(self, event: Event, view: View | None, own: View | None, *, left: bool) -> bool:
         """Is the local member no longer in a view? One that tells only what it changes says who

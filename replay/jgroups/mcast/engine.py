@@ -146,6 +146,9 @@ class McastEngine:
     def close(self) -> None:
         """The capture is over."""
         self._is_gone()
+        own, another = self._models.life.last, self.members.another
+        if own is not None and another is not None and own.frame < another.frame:
+            self._may_have_ended()
         for stream in self.streams.values():
             if stream.receiver is not None:
                 assert self.last is not None, "a stream has events"
@@ -197,14 +200,9 @@ class McastEngine:
         key = f"{self.cluster}|{sender}"
         stream = self.streams.get(key)
         if stream is None:
-            stream = self.streams[key] = McastStream(key, sender, event.system)
-            judged = self.vantage.kind != MEMBER or self.members.is_local(sender)
-            if judged and event.system != "nakack2":
-                stream.sender_model = self._models.sender()
-                if self.view is not None:
-                    stream.sender_model.members_are(
-                        frozenset(self.view.members), sender, event.first_mark()
-                    )
+            as_sender = self.vantage.kind != MEMBER or self.members.is_local(sender)
+            stream = self._models.stream(key, sender, event, self.view, as_sender=as_sender)
+            self.streams[key] = stream
         return stream
 
     def _open(self, stream: McastStream, low: int, *, known: bool, based: bool) -> ReceiverModel:
@@ -406,13 +404,18 @@ class McastEngine:
         """A view ends them: this member has gone."""
         assert self.excluded is not None and self.members.local is not None
         mark, why = self.excluded
+        self._may_have_ended(event)
         for stream in self.streams.values():
-            receiver = stream.receiver
-            if receiver is None or receiver.ended is not None:
-                continue
-            told = stream.delivered_until(receiver, self.members.local, event)
-            self.reports_interval[stream.key] = told
-            receiver.end(mark, why, member_gone=True)
+            if stream.receiver is not None:
+                stream.receiver.end(mark, why, member_gone=True)
+
+    def _may_have_ended(self, view: Event | None = None) -> None:
+        """Since when this member delivered nothing more nobody saw."""
+        for stream in self.streams.values():
+            receiver, local = stream.receiver, self.members.local
+            if receiver is not None and receiver.ended is None and local is not None:
+                told = stream.delivered_until(receiver, local, view)
+                self.reports_interval[stream.key] = told
 
     def _install_from(self, event: Event) -> None:
         view = self._see_view(event)
@@ -438,7 +441,7 @@ class McastEngine:
         self.seen.installed(view)
         detail, mark = event.details(), event.first_mark()
         self.epoch.based_at = mark
-        digest = detail.get("digest") or {}
+        digest, part = detail.get("digest") or {}, self.members.own_part(event)
         for stream in self.streams.values():
             if stream.sender_model is not None:
                 stream.sender_model.members_are(frozenset(view.members), stream.sender, mark)
@@ -449,6 +452,8 @@ class McastEngine:
                 receiver.end(mark, "its sender left the view", member_gone=False)  # R15, W3
                 continue
             back = receiver.ended is not None
+            if not back and part is not None and stream.sender not in part:
+                receiver.untold = True  # a view that ended it is not in the capture
             low = int(digest[stream.sender][0]) if stream.sender in digest else None
             if detail.get("merge") and low is not None:
                 receiver.merge(low, mark, stream.ever, self._installed_at)
@@ -463,11 +468,9 @@ class McastEngine:
     def _forget_outsiders(self, view: View, event: Event) -> None:
         """The first view that this member installs without having joined: it founded its cluster,
         or a part that merges, and had no windows for others."""
-        local = self.members.local
-        groups = [group["members"] for group in event.details()["view"].get("subgroups", ())]
-        if view.number == 1 and view.creator == local:
-            groups = [[local]]
-        own = next((members for members in groups if local in members), None)
+        local, own = self.members.local, self.members.own_part(event)
+        if local is not None and view.number == 1 and view.creator == local:
+            own = [local]
         if own is None or self.epoch.joined:
             return
         self.epoch.joined = True

@@ -9,6 +9,8 @@ from seqaudit.replay.jgroups.mcast.parameters import SOONEST_MS
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
+from seqaudit.replay.jgroups.mcast.streams import McastStream
+from seqaudit.replay.jgroups.members import View
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -34,6 +36,23 @@ class Models:
         if self._began is None:
             self._began = mark
             self.elapsed.saw(mark)
+
+    def stream(
+        self, key: str, sender: str, event: Event, view: View | None, *, as_sender: bool
+    ) -> McastStream:
+        """A stream that begins with an event.
+
+        Args:
+            view: that its sender has.
+            as_sender: what is replayed of it is its sender's window.
+        """
+        stream = McastStream(key, sender, event.system)
+        if as_sender and event.system != "nakack2":
+            stream.sender_model = self.sender()
+            if view is not None:
+                members = frozenset(view.members)
+                stream.sender_model.members_are(members, sender, event.first_mark())
+        return stream
 
     def sender(self) -> SenderModel:
         """Of a stream that is sent here, or passes."""

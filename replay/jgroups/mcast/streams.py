@@ -94,12 +94,18 @@ class McastStream(NumberedStream):
             self.peer(event.destination).repairs += event.count
         return super().count(event)
 
-    def delivered_until(self, receiver: ReceiverModel, member: str, view: Event) -> tuple[int, int]:
-        """At least, and at most, how far a member had delivered that a view puts out."""
+    def delivered_until(
+        self, receiver: ReceiverModel, member: str, view: Event | None
+    ) -> tuple[int, int]:
+        """At least, and at most, how far a member had delivered that is no longer there.
+
+        Args:
+            view: that puts it out; null: none is in the capture.
+        """
         peer, low, high = self.peers.get(member), receiver.start - 1, receiver.window.low
         if peer is not None and peer.highest_ack is not None:
             low = max(low, peer.highest_ack)
-        if self.sender == view.source and view.seqno is not None:
+        if view is not None and self.sender == view.source and view.seqno is not None:
             high = min(high, view.seqno - 1)
         return low, high
 

@@ -63,16 +63,17 @@ def _received(
     if interval is not None:
         row["delivered_interval"] = list(interval)
         row["unknown"]["delivered"] = (
-            "this member died or left; it delivered at least up to its last ACK and at most "
-            "up to the view without it"
+            "this member died or left, or another one at its host took its place; it delivered at "
+            "least up to its last ACK and at most up to the view without it"
         )
     stream_rows.received(row, receiver, over=over, unasked=True)  # any member may have asked
     row["outside_window"] = receiver.outside_window.ranges.total()
     if receiver.waited or receiver.untold:
         row["delivered"] = None
         row["unknown"]["delivered"] = (
-            "messages came about when it joined, or when their sender did, or it lacked some from "
-            "before the capture, and nothing tells which of them it took"
+            "messages came about when it joined, or when their sender did, or was put out by a "
+            "view that is not in this capture, or it lacked some from before the capture, and "
+            "nothing tells which of them it took"
         )
     if receiver.exists_since is None and not engine.is_member():
         row["delivered"] = None
