@@ -23,6 +23,7 @@ from seqaudit.replay.contract.worth import (
 )
 from seqaudit.replay.jgroups.arrivals import JudgedStream
 from seqaudit.replay.jgroups.holes import LinkHoles
+from seqaudit.replay.jgroups.inner_loss import InnerLoss
 from seqaudit.replay.jgroups.mcast.passing import PassingModel, Unanswered
 from seqaudit.replay.jgroups.mcast.sender import SenderModel, Stall
 from seqaudit.replay.jgroups.report_rows import CapacityRow
@@ -79,6 +80,8 @@ _FIRST_IN_HOLES: Final = (
     "it asked for: lost or late, or dropped inside it after {count|it|they} had come in bytes of "
     "their connection that are not in this capture"
 )
+#: MC005, UC034: where no time shows that it was.
+_UNREAD: Final = ", or not read yet when it asked"
 
 
 class WindowReporter(Reporter[S]):
@@ -258,19 +261,18 @@ class WindowReporter(Reporter[S]):
             yield from self._of_gaps(stream, rule, gaps, some, claim, text)
 
     def dropped_inside(
-        self, stream: S, rule: str, found: Note, shown: Note, shows: str
+        self, stream: S, rule: str, inner: InnerLoss, shows: str
     ) -> Iterator[Finding]:
-        """What had arrived at the receiver's interface and was missing in it.
-
-        Args:
-            shown: of ``found``, what frames prove it of.
-        """
-        for note, claim in parted(found, shown, PLACED_HERE):
+        """What had arrived at the receiver's interface and was missing in it."""
+        (dropped, claim), (rest, _) = parted(inner.found, inner.dropped, PLACED_HERE)
+        for note, sure, unread in (
+            (dropped, claim, ""),
+            *((note, sure, _UNREAD) for note, sure in parted(rest, inner.lacked, PLACED_HERE)),
+        ):
             yield from self.note(
-                stream, rule, note, claim,
+                stream, rule, note, sure,
                 "{receiver_member} asked for {count:message} of {sender_member} that had arrived "
-                "at its interface: {count|it was|they were} dropped inside the receiver"
-                + ("" if claim is PLACED_HERE else ", or not read yet when it asked")
+                "at its interface: {count|it was|they were} dropped inside the receiver" + unread
                 + "; not lost on the network.",
                 shows,
             )  # fmt: skip

@@ -180,6 +180,12 @@ def dropped_inside(row: JGroupsStreamRow, count: int, vantage: Vantage) -> None:
     """Messages that the capture holds and the receiver lacked: lost inside it, unless they were
     lost behind a mirror port."""
     row["dropped_inside"] = count
+    if count and row["lost_seqnos"]:
+        row["unknown"]["lost"] = (
+            f"this member dropped {count} that had come, and may have dropped others, which had "
+            "come and are not in this capture"
+        )
+        row["lost"], row["lost_seqnos"] = None, []
     if not count or vantage.sure:
         return
     row["dropped_inside"] = row["delivered"] = None

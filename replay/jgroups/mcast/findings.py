@@ -175,7 +175,7 @@ class _McastFindings(WindowReporter[McastStream]):
 
     def _notes(self, stream: McastStream, receiver: ReceiverModel) -> Iterator[Finding]:
         yield from self.dropped_inside(
-            stream, "MC005", receiver.inner_loss, receiver.inner_loss_shown,
+            stream, "MC005", receiver.inner_loss,
             "a copy answers a request for a message that had arrived before",
         )  # fmt: skip
         yield from self.came_though_had(stream, "MC004", receiver, PLACED)

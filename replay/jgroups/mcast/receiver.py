@@ -35,6 +35,7 @@ from seqaudit.replay.jgroups.evidence import (
     read_between,
     sent_later,
 )
+from seqaudit.replay.jgroups.inner_loss import InnerLoss
 from seqaudit.replay.jgroups.mcast.owed import AckSchedule, OwedAcks
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.elapsed import Elapsed
@@ -103,8 +104,7 @@ class ReceiverModel(JudgedStream):
         self.two_members = False  # nobody but this member can ask the sender
         self.before_start = 0  # messages below the first expected seqno
         self.outside_window = Note()
-        self.inner_loss = Note()  # arrived, asked for, and not there: dropped inside the receiver
-        self.inner_loss_shown = Note()  # of these: what it knew of them it read later
+        self.inner_loss = InnerLoss()
         self.undecided = Note()  # asked for after its arrival; no ACK or digest tells
         self.early_requests = Note()
         self.oversized_requests: list[tuple[Mark, int]] = []
@@ -143,7 +143,8 @@ class ReceiverModel(JudgedStream):
         self._asked_had = RangeSet()  # own requests for what had arrived
         self._asked_had_highest = RangeSet()  # the same, in answer to a HIGHEST_SEQNO
         self._in_order = RangeSet()  # came when nothing had told of them or of higher ones
-        self._asked_late = RangeSet()  # of these: asked for well after they came
+        self._asked_there = RangeSet()  # of these: asked for by the window that they came to
+        self._asked_late = RangeSet()  # of these: well after they came
         self._recent: deque[tuple[int, int, Mark]] = deque(maxlen=1000)  # first, stop, last
         self._out_of_band = RangeSet()  # delivered on arrival, not yet passed by the window
 
@@ -452,9 +453,11 @@ class ReceiverModel(JudgedStream):
             # digest covered it before this copy: the receiver had dropped it [ipv6-discard-1].
             for asked in (self._asked_had, self._asked_had_highest, rest):
                 asked.remove(*part)
-            self.inner_loss.add(*part, mark)
+            self.inner_loss.found.add(*part, mark)
+            for shown in self._asked_there.within(*part):
+                self.inner_loss.lacked.add(*shown, mark)
             for shown in self._asked_late.within(*part):
-                self.inner_loss_shown.add(*shown, mark)
+                self.inner_loss.dropped.add(*shown, mark)
             self.useful += part[1] - part[0]
         for part in self._asked_had_highest.within(first, stop):
             self._asked_had_highest.remove(*part)
@@ -466,7 +469,7 @@ class ReceiverModel(JudgedStream):
         for part in list(rest):
             self._original_came(part, event)
             size = part[1] - part[0]
-            in_doubt = total(self.inner_loss.ranges.within(*part))
+            in_doubt = total(self.inner_loss.found.ranges.within(*part))
             in_doubt += total(self.waited.within(*part))
             if event.fresh_id is None and not self.spurious.ranges.within(*part):
                 in_doubt = size  # without an IP id it may be a network duplicate as well
@@ -518,11 +521,11 @@ class ReceiverModel(JudgedStream):
         came before the window is known to be there may have come from no member."""
         since = self.exists_since
         there = since is not None and since.frame <= came.frame
-        if there and read_between(self._elapsed, came, mark):
-            for part in had:
-                for piece in self._in_order.within(*part):
-                    for late in self.ways.by_rebuilt.missing(*piece):
-                        self._asked_late.add(*late)
+        late = read_between(self._elapsed, came, mark)
+        for piece in (RangeSet(had) & self._in_order) - self.ways.by_rebuilt if there else ():
+            self._asked_there.add(*piece)
+            if late:
+                self._asked_late.add(*piece)
 
     def _too_early(self, first: int, stop: int, mark: Mark, *, for_highest: bool) -> None:
         """The two-tick rule: a tick must see a gap before the next may ask for it (T2, T3)."""
@@ -591,10 +594,7 @@ class ReceiverModel(JudgedStream):
     def _hand_on(self, delivered: Range, mark: Mark) -> None:
         if self._floor is not None:
             self.acks.delivered(self.window.low, mark)
-        if self._out_of_band:
-            done = RangeSet(self._out_of_band.remove(*delivered))
-            for part in done.missing(*delivered):
-                self.delivery.deliver(*part)
-        else:
-            self.delivery.deliver(*delivered)
+        done = RangeSet(self._out_of_band.remove(*delivered))
+        for part in done.missing(*delivered):
+            self.delivery.deliver(*part)
         self._passed(delivered[1], mark)

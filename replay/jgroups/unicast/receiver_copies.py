@@ -51,12 +51,16 @@ class ReplayedEntry:
         Shown, if it came before all that told of it: the member read what came later, and not this.
         What came before the window that asks was opened an earlier one may have had.
         """
-        facts.inner_loss.add(*part, came)
+        facts.inner_loss.found.add(*part, came)
         there = self.entry is not None and self.entry.opened.frame <= came.frame
-        if there and part[0] > facts.highest_ack and read_between(self._elapsed, came, asked):
-            for piece in facts.in_order.within(*part):
-                facts.inner_loss_shown.add(*piece, came)
-                facts.inner_loss_asked = asked
+        if not there or part[0] <= facts.highest_ack:
+            return
+        late = read_between(self._elapsed, came, asked)
+        for piece in facts.in_order.within(*part):
+            facts.inner_loss.lacked.add(*piece, came)
+            facts.inner_loss_asked = asked
+            if late:
+                facts.inner_loss.dropped.add(*piece, came)
 
     def _duplicates(
         self, event: Event, stream: Stream, stored: list[Range], dropped: list[Range]

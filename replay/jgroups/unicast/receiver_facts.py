@@ -4,6 +4,7 @@ from collections import deque
 from typing import Final, NamedTuple
 
 from seqaudit.replay.jgroups.evidence import Stamps
+from seqaudit.replay.jgroups.inner_loss import InnerLoss
 from seqaudit.replay.jgroups.repeats import RepeatedRequest, Repeats
 from seqaudit.replay.jgroups.unicast.rule_sets import BEFORE_SYNC, DOCUMENT
 from seqaudit.replay.jgroups.unicast.streams import Stream
@@ -94,8 +95,7 @@ class Facts:
         self.in_order = RangeSet()  # came when nothing had told of them or of higher ones
         self.arrivals: deque[tuple[int, int, Mark]] = deque(maxlen=1000)  # first, stop, last
         self.named: Mark | None = None  # the last frame that named this connection
-        self.inner_loss = Note()
-        self.inner_loss_shown = Note()  # of these: what it knew of them it read later
+        self.inner_loss = InnerLoss()
         self.inner_loss_asked: Mark | None = None  # the last request that shows it
         self.without_window = Note()  # dropped: there was no window and no cache
         self.without_window_count = 0
@@ -135,16 +135,15 @@ class Facts:
         again = repeat.requests >= LEAST_REPEATS and self.rebuilt_shown
         return again and named is not None and named.frame > repeat.last.frame
 
-    def shown_dropped_inside(self, own: Stamps) -> Note:
-        """Of ``inner_loss`` what requests for this connection show: they name none, so it has to
-        be named before and after them. And it was read by the window that asked: ``own`` numbers
+    def shown_inner_loss(self, own: Stamps) -> InnerLoss:
+        """``inner_loss`` as far as requests for this connection show it: they name none, so it has
+        to be named before and after them. And it came to the window that asked: ``own`` numbers
         leave no SEND_FIRST_SEQNO out that might have been for another (releases before 3.5.1 have
         none).
         """
         asked, named = self.inner_loss_asked, self.named
-        if asked is None or named is None or named.frame <= asked.frame:
-            return Note()
-        came = min(self.inner_loss_shown.marks)
-        if not own.none_missing(came, asked):
-            return Note()
-        return self.inner_loss_shown
+        if asked is not None and named is not None and named.frame > asked.frame:
+            came = min(self.inner_loss.lacked.marks)
+            if own.none_missing(came, asked):
+                return self.inner_loss
+        return InnerLoss(self.inner_loss.found)

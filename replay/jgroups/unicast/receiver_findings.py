@@ -192,11 +192,8 @@ class ReceiverFindings(UnicastReporter):
                 facts={"conn_id": stream.conn_id},
             )  # fmt: skip
         yield from self._other_view(facts, stream)
-        shown_inside = facts.shown_dropped_inside(self.engine.stamps_of(stream.receiver))
-        yield from self.dropped_inside(
-            stream, "UC034", facts.inner_loss, shown_inside,
-            "arrived, and asked for later",
-        )  # fmt: skip
+        inside = facts.shown_inner_loss(self.engine.stamps_of(stream.receiver))
+        yield from self.dropped_inside(stream, "UC034", inside, "arrived, and asked for later")
         yield from self.note(
             stream, "UC039", facts.without_window, LIKELY,
             "{count:message} of {sender_member} came before there was a window and "

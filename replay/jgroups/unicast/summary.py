@@ -95,7 +95,7 @@ def _received(
     row["redelivered"] = facts.redelivered_count
     row["dropped_without_window"] = facts.without_window_count
     row["outside_window"] = facts.outside_window.ranges.total()
-    stream_rows.dropped_inside(row, facts.inner_loss.ranges.total(), vantage)
+    stream_rows.dropped_inside(row, facts.inner_loss.found.ranges.total(), vantage)
 
 
 def _passed(row: UnicastStreamRow, stream: Stream) -> None:
