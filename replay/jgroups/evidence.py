@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.sequence.elapsed import Elapsed
-from seqaudit.replay.sequence.gaps import Gap, Mark
+from seqaudit.replay.sequence.gaps import Gap, GapTracker, Mark
 from seqaudit.replay.sequence.ranges import Range
 
 #: Within this capturing machines and threads may exchange two frames.
@@ -76,12 +76,13 @@ class Life:
     """When a member showed that it runs: by its own frames.
 
     Attributes:
-        last: its last own frame; null: none was captured.
+        first, last: its first and last own frame; null: none was captured.
     """
 
-    __slots__ = ("_elapsed", "_marks", "last")
+    __slots__ = ("_elapsed", "_marks", "first", "last")
 
     def __init__(self, elapsed: Elapsed) -> None:
+        self.first: Mark | None = None
         self.last: Mark | None = None
         self._elapsed = elapsed
         self._marks: deque[Mark] = deque(maxlen=LAST_OWN)
@@ -89,8 +90,25 @@ class Life:
     def spoke(self, mark: Mark) -> None:
         """It sent something. A run is told when it ends, behind later frames of other streams."""
         self._marks.append(mark)
+        self.first = self.first or mark
         if self.last is None or mark.frame > self.last.frame:
             self.last = mark
+
+    def until(self, end_ns: int) -> int:
+        """When it spoke last, by then."""
+        return end_ns if self.last is None else min(end_ns, self.last.at_ns)
+
+    def ended_before(self, mark: Mark | None) -> bool:
+        """Did it say nothing more from then on? Null: never."""
+        return self.last is not None and mark is not None and self.last.frame < mark.frame
+
+    def began_behind(self, arrived: GapTracker) -> bool:
+        """Did it speak for the first time behind the first message of a stream, of which all is in
+        the capture from seqno 1 on? Then it may have joined after that message."""
+        came, first = arrived.first, self.first
+        if came is None or first is None or 1 not in arrived.seen:
+            return False
+        return came.first.frame < first.frame
 
     def read(self, came: Mark, until: Mark) -> bool:
         """Has it read what came, and had time to answer? One that is paused sends nothing, and

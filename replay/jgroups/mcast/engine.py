@@ -146,17 +146,17 @@ class McastEngine:
     def close(self) -> None:
         """The capture is over."""
         self._is_gone()
-        own, another = self._models.life.last, self.members.another
-        if own is not None and another is not None and own.frame < another.frame:
+        life = self._models.life
+        if life.ended_before(self.members.another):
             self._may_have_ended()
         for stream in self.streams.values():
-            if stream.receiver is not None:
+            if (receiver := stream.receiver) is not None:
                 assert self.last is not None, "a stream has events"
-                own = self._models.life.last or self.last
-                stream.receiver.finish(self.last.at_ns, min(self.last.at_ns, own.at_ns))
-                stream.receiver.settle()
-                self.holes.lie_over(stream.receiver, stream.sender)
-                stream.receiver.ways.came_outside(stream.came_outside)
+                receiver.finish(self.last.at_ns, life.until(self.last.at_ns))
+                receiver.untold |= self.view is None and life.began_behind(receiver.tracker)
+                receiver.settle()
+                self.holes.lie_over(receiver, stream.sender)
+                receiver.ways.came_outside(stream.came_outside)
             if stream.passing is not None:
                 stream.passing.finish()
             if stream.sender_model is not None:

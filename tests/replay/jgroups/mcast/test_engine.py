@@ -402,6 +402,12 @@ def test_what_came_before_a_merge_may_have_met_no_window_if_its_sender_was_in_an
     assert told.delivered() == delivered
 
 
+def test_where_no_view_can_be_read_who_speaks_later_than_others_may_have_joined_later() -> None:
+    # u4n4-clean C at 96 bytes: message 1 is the view before the one that lets C in.
+    assert heard("C", msg(1), msg(1, 2, by=C), msg(2, 4)).told("delivered") == {"delivered": None}
+    assert heard("C", msg(1, by=C), msg(1, 4)).delivered() == [[1, 4]]
+
+
 def test_what_came_behind_the_last_own_word_of_one_that_another_followed_it_had_or_not() -> None:
     # rejoin-nakack4: the capture lacks every view and join; "E" speaks at the host of B.
     at_its_place = replace(member(B), source="E")
