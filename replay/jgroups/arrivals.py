@@ -26,6 +26,7 @@ from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.evidence import HORIZON_NS, LATEST_NS, Beginning
 from seqaudit.replay.jgroups.other_ways import OtherWays
+from seqaudit.replay.jgroups.own_requests import OwnRequests
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import (
@@ -48,8 +49,6 @@ from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
 
 #: Answered requests that are remembered, to see a second copy for the same request.
 ANSWERED: Final = 256
-#: Own requests that are remembered, to see what was asked for to the end.
-LAST_REQUESTS: Final = 64
 #: A gap that was asked for, or revealed, this many ticks before the end of the capture is not open.
 TICKS_TO_LOSE: Final = 3
 
@@ -144,7 +143,7 @@ class JudgedStream:
         self.start = start
         self.tracker = GapTracker(start, self._judge, self._closed, self._part_ended)
         self.asked = RangeSet()  # own requests that nothing has answered
-        self._requests: deque[tuple[Mark, RangeSet]] = deque(maxlen=LAST_REQUESTS)
+        self._requests = OwnRequests()
         self._regular_high = start - 1  # highest seqno that arrived and was not OOB
         self._answered: deque[Answered] = deque(maxlen=ANSWERED)
 
@@ -180,9 +179,7 @@ class JudgedStream:
 
     def request(self, first: int, stop: int, mark: Mark) -> list[Range]:
         """The receiver asked for [first, stop); returns what of it is missing."""
-        if not self._requests or self._requests[-1][0] != mark:
-            self._requests.append((mark, RangeSet()))
-        self._requests[-1][1].add(first, stop)
+        self._requests.asked(first, stop, mark)
         self.beginning.named(stop, mark)
         missing = self.tracker.open_within(first, stop)
         if missing:
@@ -282,7 +279,7 @@ class JudgedStream:
         """
         self._end_unasked(end_ns, dropped or RangeSet(), over=over)
         self._end_no_longer_asked(end_ns if removed_ns is None else min(removed_ns, end_ns))
-        long = self._asked_by(end_ns - TICKS_TO_LOSE * self._interval_ns)
+        long = self._requests.until(end_ns - self._to_lose_ns())
         for first, stop in self.tracker.missing() if over else ():
             asked = RangeSet(self.asked.within(first, stop))
             open_ = (
@@ -299,7 +296,14 @@ class JudgedStream:
 
     def _is_long(self, seqno: int, end_ns: int) -> bool:
         """Has it been missing for so long that it should have been asked for, and answered?"""
-        return end_ns - self._revealed_ns(seqno) >= TICKS_TO_LOSE * self._interval_ns
+        return end_ns - self._revealed_ns(seqno) >= self._to_lose_ns()
+
+    def _tick_ns(self) -> int:
+        """How far ticks are apart at least: further than we were told, if own requests are."""
+        return max(self._interval_ns, self._requests.spacing_ns)
+
+    def _to_lose_ns(self) -> int:
+        return TICKS_TO_LOSE * self._tick_ns()
 
     def _revealed_ns(self, seqno: int) -> int:
         gap = self.tracker.gap_of(seqno)
@@ -307,15 +311,9 @@ class JudgedStream:
         return gap.revealed.at_ns
 
     def _lost_from(self, seqno: int) -> int:
-        asked_ns = [mark.at_ns for mark, ranges in self._requests if seqno in ranges]
-        since_ns = min(asked_ns) if asked_ns else self._revealed_ns(seqno)
-        return since_ns + TICKS_TO_LOSE * self._interval_ns
-
-    def _asked_by(self, until_ns: int) -> RangeSet:
-        """What requests named until then, of those that are remembered."""
-        return RangeSet(
-            p for mark, named in self._requests if mark.at_ns <= until_ns for p in named
-        )
+        asked_ns = self._requests.first_named(seqno)
+        since_ns = self._revealed_ns(seqno) if asked_ns is None else asked_ns
+        return since_ns + self._to_lose_ns()
 
     def _cut_off(self, first: int, stop: int, outcome: Outcome) -> None:
         self.open_until_ns = max(self.open_until_ns or 0, self._lost_from(first))
@@ -342,16 +340,15 @@ class JudgedStream:
         """A tick asks for all that is missing, so what the last ones before the end did not name
         had come, or was given up, or the receiver had died.
         """
-        recent = RangeSet(part for ranges in self._asked_since(end_ns) for part in ranges)
+        recent = self._asked_since(end_ns)
         for first, stop in self.tracker.missing():
             for asked in self._asked_at_ticks(first, stop):
                 for part in recent.missing(*asked):
                     self.tracker.close_within(*part, Outcome.STOPPED, None)
 
-    def _asked_since(self, end_ns: int) -> list[RangeSet]:
+    def _asked_since(self, end_ns: int) -> RangeSet:
         """What the last ticks before then asked for."""
-        since_ns = end_ns - self._interval_ns * 24 // 10 - 50_000_000
-        return [ranges for mark, ranges in self._requests if mark.at_ns >= since_ns]
+        return self._requests.since(end_ns - self._tick_ns() * 24 // 10 - 50_000_000)
 
     def _asked_at_ticks(self, first: int, stop: int) -> list[Range]:
         """What of [first, stop) ticks ask for as long as it is missing."""

@@ -425,7 +425,7 @@ class ReceiverModel(JudgedStream):
         if not self._asked_had or self._asked_had.first() > self.window.low:
             return
         first, (began, stop) = self._asked_had.first(), (self.delivery.ranges or [(0, 0)])[-1]
-        asked = any(first in ranges for ranges in self._asked_since(end_ns))
+        asked = first in self._asked_since(end_ns)
         if asked and not self._any_oob and began <= first < stop:
             self.delivery.retract(first)
             self.window.low = first - 1

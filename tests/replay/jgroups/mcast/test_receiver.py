@@ -954,6 +954,17 @@ def test_messages_asked_for_a_tick_after_they_arrived_were_dropped_inside_the_re
     assert ("or not read yet" in told.finding("MC005")["text"]) is not read
 
 
+@pytest.mark.rule("V2")
+@pytest.mark.parametrize(("apart_ms", "times", "rule"), [(1000, 2, "MC014"), (500, 4, "MC002")])
+def test_three_ticks_are_three_times_what_lies_between_own_requests(
+    apart_ms: int, times: int, rule: str
+) -> None:
+    # v52-n2-loss: its ticks are 1 s apart, and we take 0.5 s if we are told nothing.
+    asks = [step for _ in range(times) for step in (apart_ms, xmit_req(2))]
+    told = heard("B", JOINED, msg(1), msg(3), 500, xmit_req(2), *asks)
+    assert [found[0] for found in told.findings("MC015")] == [rule]
+
+
 @pytest.mark.rule("V3")
 def test_who_drops_messages_inside_may_have_dropped_those_that_the_capture_lacks_as_well() -> None:
     # ipv6-discard-1: 3 of the spoiled capture came in the whole one, and was dropped.
