@@ -122,6 +122,7 @@ class SendEntry:
         self.stale: Stale | None = None
         self.answered: int | None = None  # the last answer to a SEND_FIRST_SEQNO
         self.synced: Mark | None = None  # a SEND_FIRST_SEQNO that the highest message answers too
+        self.fell_back = False  # a newer ACK is lower: by a new window, so the one before was stale
 
     def captured_again(self, event: Event) -> bool:
         """Was the datagram captured before? No own one is older than one that was sent before."""
@@ -301,6 +302,7 @@ class SenderMachine:
             entry.last_stamp, entry.stamped = event.stamp, mark
         entry.last_ack = entry.last_ack or mark
         level = min(event.seqno, entry.sent) if stream.arrivals else event.seqno
+        entry.fell_back |= level < entry.acked and event.stamp is not None
         if level > entry.acked:  # A8
             entry.acked_before, entry.acked = entry.acked, level
             facts.memory.acked(level, mark)
@@ -514,6 +516,8 @@ class SenderMachine:
 
     def _highest_resent(self, entry: SendEntry, facts: SenderFacts, mark: Mark) -> None:
         if entry.acked >= entry.sent:
+            if entry.fell_back:
+                return
             if entry.last_ack is None or mark.at_ns - entry.last_ack.at_ns > RACE_NS:  # P4
                 facts.needless.add(entry.sent, entry.sent + 1, mark)
             return

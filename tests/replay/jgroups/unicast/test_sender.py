@@ -310,6 +310,15 @@ def test_a_resend_within_milliseconds_of_its_ack_is_a_race(after_ms: int, needle
     assert without_ids.findings() == ([("UC005", "likely")] if needless else [])
 
 
+@pytest.mark.parametrize(("level", "needless"), [(1, []), (2, [("UC005", "likely")])])
+def test_a_resend_behind_a_lower_ack_that_is_newer_answers_a_window_built_anew(
+    level: int, needless: list[tuple[str, str]]
+) -> None:
+    # u3-stale-ack-fixed: ACK 2 was stale, behind a SEND_FIRST_SEQNO that is not in the capture.
+    story = [data(1), ack(1, 1), data(2), TICK, ack(2, 2), 100, ack(level, 6), TICK, data(2), TICK]
+    assert heard(A, *story, ack(2, 7)).findings("UC019", "UC004") == needless
+
+
 def test_any_other_copy_is_not_explained() -> None:
     told = heard(A, data(1), data(2, 5), 100, data(3), 200, ack(5, 1))
     assert told.resends() == {"unexplained": 1}
