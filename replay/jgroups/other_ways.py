@@ -44,9 +44,15 @@ class OtherWays:
             latest_ns: so long after they showed to be missing others came; as long as a tick.
         """
         for gap in gaps:
-            after_ns = repaired_after(gap)
-            if after_ns is not None and after_ns < LATER * latest_ns:
-                self.late |= gap.parts[Outcome.RECOVERED].ranges
+            asked, shown_ns = gap.requested, gap.revealed.at_ns
+            for outcome, after_ns in (
+                (Outcome.RECOVERED, repaired_after(gap)),
+                # what came then is not in the capture: the repair, or the original
+                (Outcome.REPAIRED, None if asked is None else asked.at_ns - shown_ns),
+            ):
+                part = gap.parts.get(outcome)
+                if part is not None and after_ns is not None and after_ns < LATER * latest_ns:
+                    self.late |= part.ranges
 
     def repaired(self, *, unasked: bool) -> RangeSet:
         """Whose repair shows no loss.

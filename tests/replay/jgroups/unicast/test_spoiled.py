@@ -304,6 +304,9 @@ def test_where_originals_come_later_than_a_tick_that_of_a_repair_may_come_later_
     told = heard(B, SECOND * 3, data(1, ip_id=10), ack(1, 1), *late, *repaired, TICK, ack(5, 4))
     assert said(told, "UC001") == [("proven", [[4, 4]])]
     assert told.told("lost") == {"lost": lost}
+    unseen = [data(5, ip_id=14), TICK, ack(3, 3), TICK, request(4), TICK, ack(5, 4)]
+    acked = heard(B, SECOND * 3, data(1, ip_id=10), ack(1, 1), *late, *unseen)
+    assert acked.told("lost") == {"lost": lost}  # neither the repair nor the original is captured
 
 
 #: B has had everything up to 3, and lacks message 4.
