@@ -749,6 +749,24 @@ def test_a_capture_of_two_members_without_a_place_is_not_judged(fixtures: Path) 
     assert "CP010" not in {finding["rule"] for finding in report["findings"]}
 
 
+def test_a_capture_that_shows_no_numbers_is_not_judged(fixtures: Path) -> None:
+    """Of encrypted links and of clients' connections nothing says whether anything was lost."""
+    encrypted = fixtures / "raims" / "mesh-enc-1" / "A.pcap"
+    client = fixtures / "raims" / "rv-dataloss-1" / "A-client.pcap"
+    daemon = fixtures / "raims" / "rv-dataloss-1" / "A.pcap"
+    for capture, why in (
+        (encrypted, ", and 8 of its frames could not be decoded"),
+        (client, ""),
+    ):
+        shown = run("audit", "--engine", "direct", "--format", "json", capture)
+        assert shown.exit_code == 2
+        problem = f"error: {capture}: no loss could be judged: it shows no numbered stream{why};"
+        assert problem in shown.stderr
+        assert json.loads(shown.stdout)["totals"]["lost"] is None
+    both = run("audit", "--engine", "direct", "--at", "A.pcap=10.77.0.1", client, daemon)
+    assert "no numbered stream" not in both.stderr  # the daemon's capture tells
+
+
 def test_a_place_that_the_capture_contradicts_is_not_believed(lossy: Path) -> None:
     shown = run("audit", "--engine", "direct", "--format", "json", "--at", "10.80.0.2", lossy)
     report = json.loads(shown.stdout)
