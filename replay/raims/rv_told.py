@@ -177,7 +177,21 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[PlacedFinding], list[Ju
                 found += [f.seen_at(daemon.capture) for f in _outbound_missing(daemon, client)]
     for capture in captures - {client.capture for client in clients.values()}:
         judged += [_judged(rule, capture, NO_CLIENT) for rule in sorted(OF_CLIENTS)]
-    return found[:MAX_FINDINGS], judged
+    return _listed_first(found), judged
+
+
+def _listed_first(found: list[PlacedFinding]) -> list[PlacedFinding]:
+    """The first ones, and how many there are behind them."""
+    more = Counter((f["rule"], f["certainty"], f["capture"]) for f in found[MAX_FINDINGS:])
+    counted = [
+        Finding(
+            rule, Certainty(certainty),
+            "{count:finding} behind the last one listed {count|is|are} not told one by one.",
+            SYSTEM, facts={"count": count},
+        ).seen_at(capture)
+        for (rule, certainty, capture), count in sorted(more.items())
+    ]  # fmt: skip
+    return [*found[:MAX_FINDINGS], *counted]
 
 
 def _serves(daemon: _Daemon, client: _CapturedClient) -> bool:

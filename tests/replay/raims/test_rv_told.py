@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from seqaudit.replay.raims.advisories import INBOUND, OUTBOUND
-from seqaudit.replay.raims.rv_told import NO_BEGIN, NO_CLIENT, NO_DAEMON, TOO_MANY, judge
+from seqaudit.replay.raims.rv_told import (
+    MAX_FINDINGS,
+    NO_BEGIN,
+    NO_CLIENT,
+    NO_DAEMON,
+    TOO_MANY,
+    judge,
+)
 
 SECOND = 1_000_000_000
 CLIENT = {"client": "127.0.0.1:5", "daemon": "127.0.0.1:7500"}
@@ -103,6 +110,17 @@ def test_what_a_client_was_told_is_a_loss_by_publisher() -> None:
     (told,) = findings
     assert (told["facts"]["told"], told["facts"]["subjects"]) == (6, "A (5), B.C (1)")
     assert [shown["frame"] for shown in told["evidence"]] == [0, 1]
+
+
+def test_of_very_many_findings_the_last_are_counted() -> None:
+    rows = [
+        (capture, row | {"client": f"127.0.0.1:{number}"})
+        for number in range(MAX_FINDINGS + 7)
+        for capture, row in client((10, {"A": 2}))
+    ]
+    findings, _ = judge(rows)
+    assert len(findings) == MAX_FINDINGS + 1
+    assert (findings[-1]["rule"], findings[-1]["facts"]) == ("RA030", {"count": 7})
 
 
 def test_two_advisories_within_a_second_are_unthrottled() -> None:
