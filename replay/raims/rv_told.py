@@ -15,6 +15,7 @@ from itertools import chain, pairwise
 from typing import Final, NamedTuple, cast
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding, Rests
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE
 from seqaudit.replay.contract.results import JudgedRow, Row
 from seqaudit.replay.raims.advisories import (
     INBOUND,
@@ -231,7 +232,7 @@ def _told(client: _CapturedClient) -> Iterator[Finding]:
             + (" its own at clients of {hostid}." if subject == OUTBOUND else
                " {hostid} on {subjects}." if lost else " {hostid}."),
             SYSTEM, frame=first["frame"], at_ns=first["at_ns"],
-            evidence=[Evidence(row["frame"], "an advisory") for row, _ in told],
+            evidence=[Evidence(row["frame"], "an advisory") for row, _ in told[:MAX_EVIDENCE]],
             facts={
                 "advisories": len(told),
                 "client": client.row["client"],
