@@ -1,6 +1,6 @@
 """Reports of more captures than a table has rows: what to look at comes first (cli/README.md 2)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, cast
 
@@ -77,7 +77,7 @@ def findings_by_rule(report: Report) -> list[list[str]]:
     ]
 
 
-def numbers(values: Sequence[int]) -> str:
+def numbers(values: Iterable[int]) -> str:
     """``1, 5-9, 12``; of many the first ranges, and how many numbers more."""
     ordered = sorted(set(values))
     breaks = [(a, b) for a, b in pairwise(ordered) if b != a + 1]

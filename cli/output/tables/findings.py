@@ -67,6 +67,6 @@ def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableT
 def _shown(evidence: Sequence[EvidenceRow]) -> Iterator[str]:
     """A line for each thing that frames show, with those that show it one after the other."""
     for (shows, file), alike in groupby(evidence, lambda e: (e["shows"], e.get("file"))):
-        frames = [entry["frame"] for entry in alike if entry["frame"] is not None]
+        frames = {entry["frame"] for entry in alike if entry["frame"] is not None}
         where = f" of {file}" if file is not None else ""
         yield f"frame{'s' if len(frames) > 1 else ''} {numbers(frames)}{where}: {shows}"

@@ -162,6 +162,7 @@ def test_in_lines_long_identities_are_short_and_explained_once() -> None:
 
 def test_frames_that_show_the_same_are_one_line() -> None:
     evidence = [{"frame": n, "shows": "in this capture only"} for n in (7, 8, 9, 12)]
+    evidence += [{"frame": 20, "shows": "four samples"}] * 4
     finding = {
         "capture": 0, "severity": "info", "rule": "CP031", "name": "n", "certainty": "proven",
         "frame": None, "stream": None, "text": "t", "filter": "f", "evidence": evidence,
@@ -173,6 +174,7 @@ def test_frames_that_show_the_same_are_one_line() -> None:
     assert isinstance(console.file, io.StringIO)
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
     assert "    frames 7-9, 12: in this capture only" in lines
+    assert "    frame 20: four samples" in lines
 
 
 def test_findings_that_say_the_same_of_two_streams_are_told_apart(fixtures: Path) -> None:
