@@ -110,13 +110,20 @@ class Receiving:
             status = verdicts[0].status if verdicts else Status.NOT_SUBSCRIBED
             first = status is Status.FIRST and not verdicts[0].rotated
             wanted = status is not Status.NOT_SUBSCRIBED
-            stream.is_wanted(missing, wanted=wanted, anew=first)
+            changed = missing is not None and self._has_changed(stream, before, mark)
+            stream.is_wanted(missing, wanted=wanted, changed=first or changed)
             if wanted:
                 self._judge(message, stream, verdicts, missing, mark, before, known=not fresh)
                 if self._joins(observer, message.subject):
                     self._state.convergence.delivered(observer.bridge, stream, event, verdicts[0])
         self._state.links.remember(event, stream, sqn)
         self._state.steady.fed(event, stream, observer.window, peer)
+
+    def _has_changed(self, stream: RaimsStream, before: Mark | None, mark: Mark) -> bool:
+        """Did the observer tell of a change of what it wants of a stream between two messages?"""
+        since = -1 if before is None else before.frame
+        changes = self._state.observer.changes.told_of(stream.subjects)
+        return any(since <= change.frame <= mark.frame for change in changes)
 
     def _steps(self, event: Event, peer: Peer) -> None:
         """Was the capture's clock set in a long silence? The sender's own clock says that no such
@@ -199,7 +206,8 @@ class Receiving:
             stream.rows[part.row] += max(part.stop - part.seqno, 1)
         if verdict.status in (Status.SKIP, Status.CYCLE) or loss is not None:
             copy = stream.truth.copies > copies
-            stream.note(verdict, loss, mark, copy=copy, known=known)
+            came = message.event.first_mark()
+            stream.note(verdict, loss, mark, came, copy=copy, known=known)
         if verdict.status is Status.SKIP and state.observer.bridge is not None:
             count = verdict.counted if verdict.value < 0x8000 else None
             total = state.members.peer(stream.publisher).msg_loss.count

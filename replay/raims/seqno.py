@@ -54,7 +54,10 @@ def key(value: int) -> int:
 
 
 def shown(value: int) -> str:
-    """``2022-07-29T21:54:01.513Z #1``: when the frame began, and the number in it."""
+    """``2022-07-29T21:54:01.513Z #1``: when the frame began, and the number in it; ``#0`` of a
+    message that has none."""
+    if not value:
+        return f"#{base_of(value)}"
     return f"{shown_time(start_of(value))} #{base_of(value)}"
 
 

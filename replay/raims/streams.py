@@ -27,6 +27,8 @@ class ReportedVerdict:
     """A verdict worth telling, and what really was lost there.
 
     Attributes:
+        mark: when it was handed on.
+        came: where the message came, which may have waited.
         copy: it is a message at or below the highest number that came.
         again: it had been captured before, or follows one that had and set the daemon's number
             back; else what came may be an original, captured late.
@@ -35,6 +37,7 @@ class ReportedVerdict:
     verdict: Ruling
     loss: Loss | None
     mark: Mark
+    came: Mark
     copy: bool
     again: bool = True
 
@@ -159,10 +162,10 @@ class RaimsStream:
             gap = NumberGap(last + 1, key(message.seqno), missing, mark, self.last)
             self.gaps.append(gap)
 
-    def is_wanted(self, missing: Missing | None, *, wanted: bool, anew: bool = False) -> None:
-        """Whether a message is, and what did not come before it; ``anew``: nobody had subscribed
-        before."""
-        border = anew or self.wanted != wanted
+    def is_wanted(self, missing: Missing | None, *, wanted: bool, changed: bool = False) -> None:
+        """Whether a message is, and what did not come before it; ``changed``: what is subscribed to
+        did in between."""
+        border = changed or self.wanted != wanted
         if border and missing is not None and len(self.borders) < MAX_NOTES:
             self.borders.append(missing)
         self.wanted = wanted
@@ -273,11 +276,13 @@ class RaimsStream:
             )
 
     def note(
-        self, verdict: Ruling, loss: Loss | None, mark: Mark, *, copy: bool, known: bool
+        self, verdict: Ruling, loss: Loss | None, mark: Mark, came: Mark, *, copy: bool, known: bool
     ) -> None:
         """A step that is not NEXT.
 
         Args:
+            mark: when its message was handed on.
+            came: where it came.
             known: the message was captured before, or has no number.
         """
         again = known or self._set_back
@@ -286,7 +291,7 @@ class RaimsStream:
         if verdict.counted and (copy or loss is None):
             self.false_loss += verdict.counted
         if len(self.steps) < MAX_NOTES:
-            self.steps.append(ReportedVerdict(verdict, loss, mark, copy, again))
+            self.steps.append(ReportedVerdict(verdict, loss, mark, came, copy, again))
 
     def counts_as_told(self, loss: Loss) -> int:
         """The daemon counted what it tells of a loss, and not what is missing here: by how much

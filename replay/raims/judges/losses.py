@@ -205,7 +205,7 @@ def _step(
     upper = None if None in uppers else sum(u for u in uppers if u is not None)
     evidence: list[tuple[Mark, str]] = []
     for step in steps[:MAX_EVIDENCE]:
-        evidence.append((step.mark, _step_text(step)))
+        evidence.append((step.came, _step_text(step)))
         if step.loss is not None and step.loss.told is not None:
             evidence.append((step.loss.told, "the daemon tells the publisher of it"))
     losses = [s.loss for s in steps if s.loss is not None and s.loss.lower]

@@ -196,3 +196,21 @@ def test_the_steps_of_numbers_are_told_as_they_are_written() -> None:
     assert [seen["shows"] for seen in found["evidence"]] == [
         "change 6 after 3", "it has made 9, of which 6 are known",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("third", "joined", "known"), [(4, True, False), (3, True, True),
+                                                        (4, False, True)])  # fmt: skip
+def test_what_is_missing_while_a_subscription_lasted_may_have_been_wanted(
+    third: int, joined: bool, known: bool
+) -> None:
+    """Both messages that came are of times at which nobody wanted them."""
+    world = World()
+    join(world, 0.1, 2, "LEAV")
+    for sqn, at in ((2, 0.2), (third, 9.0)):
+        world.sees(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+        if sqn == 2 and joined:
+            join(world, 1.0, 3)
+            join(world, 8.0, 4, "LEAV")
+    world.sees(packet("SPM", third, 30.0, stream=f"{LINK}|"))
+    assert (delivered(world) is not None) == known
