@@ -458,7 +458,7 @@ class JGroupsStreamDecoder:
         memory = frames.connection.memory
         kind = batch.column("kind").to_numpy()
         if int(kind[0]) == Kind.MEMBER:
-            memory["holes"].clusters.update(batch.column("conversation").to_pylist())
+            memory["holes"].conversations.update(batch.column("conversation").to_pylist())
             return self._fresh_members(memory["seen"], batch)
         direction = np.asarray(ways)
         broad = np.isin(kind, BROAD_KINDS) & ~not_null(batch.column("destination")).to_numpy(

@@ -13,20 +13,22 @@ import pyarrow as pa
 from seqaudit.decoders.contract.events import EVENTS, ByName
 from seqaudit.decoders.tcp.framing import BEHIND, StreamFrames
 
-#: Holes that wait for the names of the members; more are told as anybody's.
-MAX_WAITING: Final = 1_000
+#: Holes of a connection that are remembered until its members have names, and for clusters that it
+#: shows later.
+MAX_REMEMBERED: Final = 10_000
 
 
 class ConnectionHoles:
-    """The holes of one connection, until it is known whose they are.
+    """The holes of one connection, and to which conversations they were told.
 
     Attributes:
-        clusters: the conversations of the connection's members that it has shown so far.
+        conversations: of the connection's clusters, as far as it has shown them.
     """
 
     def __init__(self) -> None:
-        self.clusters: set[str] = set()
-        self._waiting: list[tuple[int, ByName]] = []
+        self.conversations: set[str] = set()
+        self._holes: list[tuple[int, ByName]] = []
+        self._told: dict[str, int] = {}  # how many of these, by conversation
 
     def rows(self, frames: StreamFrames, members: list[str | None]) -> Iterator[pa.RecordBatch]:
         """A row for each hole and conversation, once the members have said who they are.
@@ -34,11 +36,9 @@ class ConnectionHoles:
         Args:
             members: of each direction, who sends in it; null: it has not said so yet.
         """
-        self._waiting += frames.holes()
-        if not self._waiting or not self.clusters:
-            return
-        known = None not in members or frames.connection.ended
-        if not known and len(self._waiting) <= MAX_WAITING:
+        self._holes += frames.holes()
+        full = len(self._holes) > MAX_REMEMBERED
+        if None in members and not (frames.connection.ended or full):
             return
         events = [
             dict.fromkeys(EVENTS.names)
@@ -50,11 +50,13 @@ class ConnectionHoles:
                 "source": members[way],
                 "destination": members[1 - way],
             }
-            for conversation in sorted(self.clusters)
-            for way, hole in self._waiting
+            for conversation in sorted(self.conversations)
+            for way, hole in self._holes[self._told.get(conversation, 0) :]
         ]
-        self._waiting.clear()
-        yield pa.RecordBatch.from_pylist(events, schema=EVENTS)
+        del self._holes[MAX_REMEMBERED:]
+        self._told = dict.fromkeys(self.conversations, len(self._holes))
+        if events:
+            yield pa.RecordBatch.from_pylist(events, schema=EVENTS)
 
 
 def _index(index: int) -> int:

@@ -322,6 +322,24 @@ def test_a_hole_is_told_to_every_conversation_that_the_connection_carries(answer
     ]  # fmt: skip
 
 
+def test_a_hole_is_told_to_a_cluster_too_that_the_connection_shows_only_later() -> None:
+    frames = [single(data3(n), to=B, by=A) for n in range(1, 7)]
+    stream = preamble() + framed(*frames)
+    low, high = len(preamble() + framed(*frames[:2])), len(preamble() + framed(*frames[:3]))
+    given = sent((0, framed(ANSWER)), (1, stream[:low]))
+    given.append(Segment(1, CLIENT + high, stream[high:]))
+    end, back = CLIENT + len(stream), SERVER + len(framed(ANSWER))
+    given += [Segment(0, back, ack=end), Segment(0, back, ack=end, ms=3000)]
+    later = framed(listed(message(data3(7)), to=B, by=A, cluster="other"))
+    settings = DecodeSettings(compile_it=False)
+    assembler = TcpAssembler(settings, {"jgroups": JGroupsStreams(settings)})
+    batches = list(assembler.feed(segments(given)))
+    batches += assembler.feed(segments([Segment(1, end, later, ack=back, ms=4000)]))
+    rows = pa.Table.from_batches([*batches, *assembler.finish()], EVENTS).to_pylist()
+    told = [row["conversation"] for row in rows if row["wire_kind"] == HOLE]
+    assert sorted(told) == ["mcast|lab", "mcast|other", "unicast|lab", "unicast|other"]
+
+
 # -- the kernel, cuts, hypothesis -----------------------------------------------------------------
 
 
