@@ -21,7 +21,7 @@ def verdict(report: Report) -> list[str]:
     if not streams and not pairs:
         lost = "no stream is shown" if _streams(report) else "no numbered stream"
         return [f"{captures}: {lost}; {_findings(report)}."]
-    what = plural(len(streams), "stream") if streams else plural(len(pairs), "pair of lines")
+    what = plural(len(streams), "stream") if streams else f"{plural(len(pairs), 'pair')} of lines"
     lines = [f"{captures}, {what}: {'; '.join([*_losses(report, streams), _findings(report)])}."]
     untold = sum("lost" in (stream.get("unknown") or {}) for stream in streams)
     if untold:
@@ -113,6 +113,5 @@ def _findings(report: Report) -> str:
 
 
 def plural(count: int, word: str) -> str:
-    """``1 stream``, ``2,000 streams``, ``2 pairs of lines``."""
-    noun, *of = word.split(" of ")
-    return " of ".join([f"{count:,} {noun}{'' if count == 1 else 's'}", *of])
+    """``1 stream``, ``2,000 streams``."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"

@@ -178,15 +178,11 @@ def not_asked_for(gap: Gap, queries: Iterable[Query], asks_from: int | None) -> 
     return None
 
 
-def not_here(holes: Iterable[Had], source: Source) -> list[Had]:
-    """What a subscriber passed over and frames that are missing here may have brought; where none
-    is, it had them by another session, in which the source began under the same id."""
-    return [
-        hole
-        for hole in holes
-        if hole.since is None
-        or not nothing_live_between(source, hole.since.frame, hole.query.asked.frame)
-    ]
+def not_here(hole: Had, source: Source) -> bool:
+    """Whether frames that are missing here may have brought what a subscriber passed over; where
+    none is, it had that by another session, in which the source began under the same id."""
+    since = hole.since
+    return since is None or not nothing_live_between(source, since.frame, hole.query.asked.frame)
 
 
 def had(hole: Had) -> bool:

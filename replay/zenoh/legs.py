@@ -23,7 +23,7 @@ from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Place
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Worth
 from seqaudit.replay.sequence.ranges import Range, RangeSet, half_open, inclusive, total
-from seqaudit.replay.zenoh.reasons import CLOSED, FIGURES, RECOVERED, WAITED
+from seqaudit.replay.zenoh.reasons import CLOSED, FIGURES, HOLE, RECOVERED, WAITED
 from seqaudit.replay.zenoh.report_rows import CauseRow, MissRow
 
 SYSTEM: Final = "zenoh"
@@ -80,7 +80,7 @@ class Leg:
     first_ns: int | None
     last_ns: int | None
     last_frame: int | None
-    gone: bool  # its subscriber ended with it
+    gone: bool  # its subscriber ended with it, or what it had at last is not here
 
     @classmethod
     def of(cls, capture: int, stream: str, row: Row) -> "Leg":
@@ -94,7 +94,7 @@ class Leg:
             row["first_seqno"],
             max((n for n in told if n is not None), default=-1), *told,
             row["first_ns"], row["last_ns"], row["last_frame"],
-            row["subscriber_gone"],
+            row["subscriber_gone"] or row["unknown"].get("delivered") == HOLE,
         )  # fmt: skip
 
     def ended_before(self, other: "Leg") -> bool:

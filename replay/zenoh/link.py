@@ -11,6 +11,7 @@ from seqaudit.decoders.contract.zenoh_detail import Detail
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.report_rows import Role
 from seqaudit.replay.contract.settings import MEMBER, Read, Vantage
+from seqaudit.replay.contract.worth import END
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.both_ends import address
 from seqaudit.replay.zenoh.hops import EVER, Hop, HopCounter, UnfinishedBytes, initial_sn
@@ -70,7 +71,6 @@ class Link:
         qos: each priority has counters of its own.
         shut: endpoints at which nobody listens, and when their hosts first said so.
         holes: in the bytes that each end sent, the first ones, in their order.
-        unseen_ends: those whose last bytes, in which samples may have lain, are not here.
     """
 
     def __init__(self, conversation: str, vantage: Vantage, read: Read) -> None:
@@ -87,7 +87,6 @@ class Link:
         self.qos = False
         self.shut: dict[str, Mark] = {}
         self.holes: dict[str, list[LinkHole]] = {}
-        self.unseen_ends: set[str] = set()
         self.mask = MASKS[2]
         self.held = UnfinishedBytes()
         self._patch = 0
@@ -272,8 +271,6 @@ class Link:
     def hole(self, event: Event) -> None:
         """Bytes of the connection are missing here, or could not be read."""
         detail = event.details()
-        if "last" in detail and detail["bytes"] >= LEAST_SAMPLE_BYTES:
-            self.unseen_ends.add(str(event.source))
         holes = self.holes.setdefault(str(event.source), [])
         if len(holes) < MAX_COUNTERS:
             holes.append(LinkHole(detail["since"], event.frame, detail["bytes"]))
@@ -290,6 +287,18 @@ class Link:
             return size
         ways = self.ways(sender, receiver)
         return size if any(counter.passed_over(begin, end) for counter in ways) else 0
+
+    def may_lack_behind(self, sender: str, receiver: str, frame: int) -> bool:
+        """Whether samples may have lain in bytes that are missing here behind a job frame: frames
+        do not go on behind these, or not without a hole."""
+        large = (h for h in reversed(self.holes.get(sender, ())) if h.size >= LEAST_SAMPLE_BYTES)
+        hole = next(large, None)
+        if hole is None or hole.first < frame:
+            return False
+        ways = list(self.ways(sender, receiver))
+        if not any(counter.end and counter.end.frame >= hole.last for counter in ways):
+            return True
+        return any(counter.passed_over(frame, END) for counter in ways)
 
     def ways(self, sender: str | None, receiver: str) -> Iterator[HopCounter]:
         """Counters of what one end, null: any, sends another, of all sessions."""

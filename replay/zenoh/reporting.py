@@ -189,10 +189,13 @@ class ZenohReporter(Reporter[ZenohSubject]):
                 and (hole := certificates.not_asked_for(gap, mine, subscriber.asks_from))
                 and certificates.had(hole)
             ]
-            holes = certificates.not_here((*subscriber.asking.had, *passed), source)
-            certain = self.certain(source)
-            sure = [hole for hole in holes if certain and certificates.had(hole)]
-            rest = [hole for hole in holes if not (certain and certificates.had(hole))]
+            told = [(hole, certificates.had(hole)) for hole in subscriber.asking.had]
+            told += [(hole, True) for hole in passed]
+            sure: list[Had] = []
+            rest: list[Had] = []
+            for hole, certain in told:
+                if certificates.not_here(hole, source):
+                    (sure if certain and self.certain(source) else rest).append(hole)
             firsts = frozenset(hole.first for hole in passed)
             found = self._had[id(subscriber)] = firsts, sure, rest
         return found

@@ -23,7 +23,7 @@ from seqaudit.replay.zenoh.subscriber import Subscriber
 def lacking(one: Subscriber, source: Source, worth: Worth) -> str | None:
     """What shows that frames of its session are not in the capture, as others may not be; null:
     nothing does."""
-    if any(certificates.had(hole) for hole in certificates.not_here(one.asking.had, source)):
+    if any(certificates.had(h) and certificates.not_here(h, source) for h in one.asking.had):
         return HAD
     spans = worth.over(one.life.since, one.life.until, None, MISSING)
     return spans[0].why if spans else None
@@ -50,7 +50,7 @@ def why(one: Subscriber, lanes: Lanes, source: Source, link: Link, *, crossing: 
     """
     if source.untold is not None:
         return source.untold
-    if source.sender in link.unseen_ends:
+    if source.last and link.may_lack_behind(source.sender, source.receiver, source.last.frame):
         return HOLE
     overtaken = crossing and link.lacks(source.sender, source.receiver)
     if overtaken and one.asking.since is None:  # who asks waits for what comes late

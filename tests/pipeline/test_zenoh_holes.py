@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared.plan import CaptureInput
+from tests.degraded.captures import read
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "zenoh" / "tcp-clean-1"
 
@@ -101,3 +103,16 @@ def test_where_a_request_shows_that_frames_are_missing_here_a_loss_that_is_not_p
     whole, _ = without(set(), tmp_path, RECORDED.parent / "udp-loss-recovered-1")
     (row,) = (s for s in audited(whole)["streams"] if s.get("kind") == "samples")
     assert (row["lost"], row["lost_proven"]) == (6, 3)
+
+
+def test_bytes_behind_the_last_sample_of_a_source_may_have_held_more_of_it(tmp_path: Path) -> None:
+    """The connection goes on behind these; its other source, whose samples did, is known."""
+    path = tmp_path / "sub.pcap"
+    packed = RECORDED.parents[1] / "zenoh-sessions" / "link-cut-tcp" / "sub.pcap.zst"
+    path.write_bytes(zstandard.ZstdDecompressor().stream_reader(packed.read_bytes()).read())
+    capture = read(path)
+    kept = [record for number, record in enumerate(capture.records, 1) if number not in (83, 85)]
+    path.write_bytes(capture.of(kept).written())
+    rows = [s for s in audited(path)["streams"] if s.get("kind") == "samples" and s["live"]]
+    told = {s["source"][-2:]: s["delivered"] for s in rows if ":45544>" in s["id"]}
+    assert told == {"/6": None, "/8": [[0, 8]]}  # 5 of /6 and its heartbeat lay there

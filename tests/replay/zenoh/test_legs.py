@@ -20,7 +20,7 @@ def row(live: list[list[int]], role: str, **more: Any) -> dict[str, Any]:
         "sender": "ab", "sender_endpoint": PUBLISHER, "sender_node": "ab", "receiver": "cd",
         "receiver_endpoint": SUBSCRIBER, "first_ns": SECOND, "last_ns": 2 * SECOND,
         "last_frame": 77, "last_seqno": live[-1][1] if live else None, "heartbeat_highest": None,
-        "replied": [], "unrecovered_seqnos": [], "subscriber_gone": False,
+        "replied": [], "unrecovered_seqnos": [], "unknown": {}, "subscriber_gone": False,
         "receiver_silent_ns": None, "open": 0,
         "first_seqno": live[0][0] if live else None, "leg": LEG,
     } | more  # fmt: skip
