@@ -560,7 +560,7 @@ def _first_sender(frames: StreamFrames, messages: Int64s) -> str | None:
             cursor += 5 if head[0] >= 0x28 else 3
             leading = head[cursor - 3]
         if leading & 1:
-            if head[cursor] not in (1, 2):
+            if head[cursor : cursor + 1] not in (b"\1", b"\2"):
                 continue
             cursor += 17 if head[cursor] == 2 else 1
         if leading & 2 and len(head) >= cursor + 17 and head[cursor] == 2:

@@ -267,6 +267,12 @@ def test_whatever_a_long_frame_holds_it_is_counted_once(noise: bytes, kept: int)
     assert run.messages["unicast3 DATA"] >= 1
 
 
+@pytest.mark.parametrize("length", range(1, 30))
+def test_a_frame_that_ends_within_its_addresses_names_no_sender(length: int) -> None:
+    run = Run(sent((1, preamble() + framed(DATA[:length], MSG)), (0, framed(ANSWER))))
+    assert [row["seqno"] for row in run.of(Kind.DATA) if row["system"] == "nakack4"] == [1]
+
+
 def test_a_frame_that_is_no_jgroups_frame_is_counted() -> None:
     run = Run(sent((1, preamble() + framed(b"\x29\x80\0\0\2\3 what is this", DATA))))
     assert run.messages["unicast3 DATA"] == 1
