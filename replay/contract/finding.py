@@ -154,14 +154,17 @@ class Finding:
     rests: Rests = ON_NOTHING
 
     def detail(self) -> FindingDetail:
-        """The finding as a row's JSON; ranges become inclusive here (replay/README.md 5)."""
+        """The finding as a row's JSON; ranges become inclusive here (replay/README.md 5), and what
+        a frame shows of several things alike is said once."""
         row: FindingDetail = {
             "rule": self.rule,
             "certainty": str(self.certainty),
             "severity": None if self.severity is None else str(self.severity),
             "text": self.text,
             "seqnos": inclusive(self.seqnos),
-            "evidence": [{"frame": e.frame, "shows": e.shows} for e in self.evidence],
+            "evidence": [
+                {"frame": e.frame, "shows": e.shows} for e in dict.fromkeys(self.evidence)
+            ],
             "facts": dict(self.facts),
             "frame": self.frame,
             "at_ns": self.at_ns,
