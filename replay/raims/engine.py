@@ -18,7 +18,7 @@ from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.pgm.window import SLACK_NS
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.clients import Clients
-from seqaudit.replay.raims.link_table import INBOX, PGM, link_of
+from seqaudit.replay.raims.link_table import INBOX, PGM, TCP, link_of
 from seqaudit.replay.raims.observer import STARTED_NS, Observer
 from seqaudit.replay.raims.receiving import Receiving
 from seqaudit.replay.raims.sending import Sending
@@ -190,6 +190,8 @@ class RaimsEngine:
         elif event.wire_kind in _KNOWN_BY:
             self._flush(event.frame)
         name = link_of(event)
+        if name.startswith(TCP):
+            self.links.hears(event)
         if event.wire_kind == "ENCRYPTED":
             self.links.encrypted.append((str(event.stream), event.first_mark()))
         elif event.wire_kind == HOLE:

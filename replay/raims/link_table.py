@@ -39,6 +39,7 @@ class LinkTable:
         pgm: TSIs.
         inboxes: directions of point-to-point connections.
         holes: of a TCP link the last place where bytes of it are missing or could not be read.
+        begun: of a TCP link where its first message came, if it had begun before; else null.
         encrypted: links of which nothing can be read.
         waiting: TSIs on which something may be missing.
         forwards: the observer passes on what others sent, in a TSI of its own.
@@ -56,6 +57,7 @@ class LinkTable:
         self.pgm: dict[str, PgmLink] = {}
         self.inboxes: dict[str, InboxLink] = {}
         self.holes: dict[str, Mark] = {}
+        self.begun: dict[str, Mark | None] = {}
         self.encrypted: list[tuple[str, Mark]] = []
         self.waiting: set[str] = set()
         self.forwards = self.speaks_tcp = False
@@ -79,6 +81,13 @@ class LinkTable:
         if link is None:
             link = self.inboxes[name] = InboxLink(name)
         return link
+
+    def hears(self, event: Event) -> None:
+        """A message of a TCP link, on which daemons first say who they are (raims.md 4): where the
+        first one is data the capture lacks what came before."""
+        name = link_of(event)
+        if name not in self.begun:
+            self.begun[name] = event.first_mark() if event.kind is Kind.DATA else None
 
     def leaves(self, name: str) -> bool:
         """Does a TCP link lead away from the observer, which forwards on it what it has got?"""
@@ -235,6 +244,9 @@ class LinkTable:
         if not name.startswith(TCP) or not stream.link.startswith(TCP):
             return OTHER_LINK
         since = -1 if stream.last is None else stream.last.frame
+        begun = self.begun.get(name)
+        if begun is not None and stream.link != name and begun.frame > since:
+            return BYTES_MISSING
         if any(hole in (name, stream.link) and mark.frame > since
                for hole, mark in self.holes.items()):  # fmt: skip
             return BYTES_MISSING
