@@ -11,10 +11,12 @@ from seqaudit.replay.raims.report_rows import RaimsStreamRow
 from seqaudit.replay.raims.reporting import NO_OBSERVER, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
 from seqaudit.replay.raims.streams import RaimsStream
-from seqaudit.replay.raims.truth import BY_NOTICE
 from seqaudit.replay.sequence.ranges import inclusive
 
-_HAD: Final = "messages that the daemon had, by its own notice, are not in this capture"
+_HAD: Final = (
+    "beside messages that the daemon tells it lost others are not in this capture, which it had or "
+    "may have had"
+)
 
 
 def summary(
@@ -36,7 +38,7 @@ def summary(
         unknown = receipt_unknown(why)
     elif counted and (why := report.uncounted(stream)):
         unknown = dict.fromkeys(("delivered", "counted_loss", "false_loss"), why)
-    elif counted and any(loss.known_by == BY_NOTICE for loss in truth.losses):
+    elif counted and any(loss.leaves_others for loss in truth.losses):
         unknown = {"delivered": _HAD}
     lower, upper = bounds(stream)
     replayed = counted and "counted_loss" not in unknown

@@ -63,6 +63,11 @@ class Loss:
         whole = self.missing is not None and self.missing.certainty is Certainty.PROVEN
         return self.told is not None and not whole
 
+    @property
+    def leaves_others(self) -> bool:
+        """Does the daemon's notice leave messages in between that it had, or may have had?"""
+        return self.known_by == BY_NOTICE or (self.some_may_have_come and self.lower != self.upper)
+
     def row(self) -> LossRow:
         return {
             "after": self.after,

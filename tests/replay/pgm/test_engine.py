@@ -234,12 +234,13 @@ def test_where_nobody_is_known_to_look_on_what_was_asked_for_is_said_by_who_aske
 def test_whoever_asks_lacked_it_wherever_its_requests_pass(at: str | None) -> None:
     other = "10.0.0.8"
     engine = PgmEngine("pgm|0102.1", {}, Vantage() if at is None else Vantage("member", at))
-    for event in (
+    events = [
         *(packet("ODATA", sqn, sqn / 10) for sqn in (1, 2, 3)), nak(2, 0.32), nak(2, 0.82),
         nak(3, 0.9), replace(nak(2, 1.0), wire_kind="NNAK", source=other),
         replace(nak(1, 1.1), source=other), packet("RDATA", 1, 1.2), packet("SPM", 3, 1.3),
-    ):  # fmt: skip
-        engine.feed(event)
+    ]  # fmt: skip
+    for number, event in enumerate(events, 1):
+        engine.feed(replace(event, frame=number))
     engine.close()
     found = [row.detail for row in pgm_findings.results(engine, 0, T0) if row.kind == FINDING]
     asked = [row for row in found if row["rule"] == "PG010"]

@@ -178,6 +178,7 @@ def test_of_what_a_notice_leaves_unknown_the_daemon_may_have_had_some(
     (stream,) = [r.detail for r in world.rows() if r.kind == "STREAM"]
     (loss,) = stream["losses"]
     assert (loss["lower"], loss["missing_sqns"], loss["some_may_have_come"]) == (1, 2, open_)
+    assert (stream["delivered"] is None) == (len(asks) < 2)
 
 
 @pytest.mark.parametrize(
