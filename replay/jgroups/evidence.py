@@ -179,14 +179,16 @@ class Stamps:
         """Are all own messages between two moments in the capture? Those that it lacks the next
         ones tell, so some have to be before and behind."""
         first, last = self.first_mark, self._last_mark
-        if first is None or (self.first != 1 and first.frame > since.frame):
-            return False
-        if last is None or last.frame < until.frame:
+        if first is None or last is None or last.frame < until.frame:
             return False
         return not self.lacks(since, until)
 
     def lacks(self, since: Mark, until: Mark) -> bool:
-        """Is an own message that was sent between two moments shown to be missing?"""
+        """Do the numbers of those that came show that one may be missing which was sent between two
+        moments? Before the first of all, that has a higher number than 1, any may be."""
+        first = self.first_mark
+        if first is not None and self.first != 1 and first.frame > since.frame:
+            return True
         return bool(self.unlisted) or any(
             hole.before.frame < until.frame and since.frame < hole.after.frame
             for hole in self.holes

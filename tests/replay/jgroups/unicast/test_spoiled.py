@@ -281,13 +281,16 @@ def test_where_acks_have_no_timestamps_a_lower_one_shows_a_window_built_anew_by_
     assert told.told("delivered") == {"delivered": delivered}
 
 
-@pytest.mark.parametrize(("stamp", "lost"), [(3, []), (2, [[2, 2]])])
+@pytest.mark.parametrize(
+    ("before", "stamp", "lost"), [([ack(1, 1)], 3, []), ([ack(1, 1)], 2, [[2, 2]]), ([], 7, [])]
+)
 def test_what_is_asked_for_to_the_end_behind_missing_own_words_another_window_may_have_had(
-    stamp: int, lost: list[list[int]]
+    before: list[Step], stamp: int, lost: list[list[int]]
 ) -> None:
     # A window of B may have had 2 and been lost: what is missing may be a SEND_FIRST_SEQNO.
     asked = [step for _ in range(6) for step in (TICK, request(2))]
-    told = heard(B, SECOND * 3, data(1), TICK, ack(1, 1), data(3), *asked, ack(1, stamp))
+    began = data(1, by=B, at=A, conn=0)
+    told = heard(B, began, SECOND * 3, data(1), TICK, *before, data(3), *asked, ack(1, stamp))
     assert told.told("lost", "lost_seqnos", "unrecovered", "unrecovered_seqnos") == {
         "lost": len(lost) or None, "lost_seqnos": lost,
         "unrecovered": len(lost) or None, "unrecovered_seqnos": lost,
