@@ -24,6 +24,8 @@ class NaiveReceiver:
         self.oob_delivered: set[int] = set()
         self.came_ms: dict[int, int] = {}  # when a copy came last
         self.acked = low
+        self.asked_last: tuple[set[int], int] = (set(), 0)  # what a request named, and when
+        self.spacing_ms = 0  # the least time between two in a row for the same
         self.asks_from = (low, 0)  # where its requests begin, and since when
         self.asked_had: set[int] = set()  # asked for though they had come
         self.delivered: list[int] = []
@@ -143,6 +145,11 @@ class NaiveReceiver:
         same = not wanted or self.speaks(now_ms)
         if wanted and first != self.asks_from[0]:
             self.asks_from = (first, now_ms)
+        if wanted:
+            named, then_ms = self.asked_last
+            if first in named:
+                self.spacing_ms = min(self.spacing_ms or now_ms - then_ms, now_ms - then_ms)
+            self.asked_last = (wanted, now_ms)
         if wanted:  # what it lacks and what is behind it is of its window
             self.doubtful = {seqno for seqno in self.doubtful if seqno < first}
         self.exists(max(wanted, default=0), now_ms)
@@ -203,7 +210,8 @@ class NaiveReceiver:
     def end(self, end_ms: int) -> None:
         """What is missing now never came, unless the ticks stopped asking for it, or it showed
         too late to tell."""
-        recent_ms = self.own_ms - self.interval_ms * 24 // 10 - 50
+        tick_ms = max(self.interval_ms, self.spacing_ms)
+        recent_ms = self.own_ms - tick_ms * 24 // 10 - 50
         lacked = min(self.asked_had, default=self.low + 1)
         if lacked <= self.low and self.named_ms[lacked] >= recent_ms and not self.oob_delivered:
             self.delivered = [seqno for seqno in self.delivered if seqno < lacked]
@@ -215,7 +223,7 @@ class NaiveReceiver:
             lost = seqno in self.asked or seqno in self.outside
             self.outcome[seqno] = "unrecovered" if lost else "not asked for"
             since_ms = self.first_ms.get(seqno, self.showed_ms[seqno])
-            if end_ms - since_ms < 3 * self.interval_ms:
+            if end_ms - since_ms < 3 * tick_ms:
                 self.outcome[seqno] = "open at the capture's end"
 
 
