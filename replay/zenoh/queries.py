@@ -233,7 +233,8 @@ class Queries:
             mine = subscriber.source == self._audience.machine(source)
             if mine and not subscriber.life.over:
                 new = subscriber.last is None or sn > subscriber.last
-                if query.number < 0 and new:
+                before = subscriber.start is not None and sn < subscriber.start
+                if query.number < 0 and (new or before):
                     subscriber.untold = STRAY
                 if query.shared and query.sort in FOR_MISSING:
                     subscriber.asking.brought(query, sn, new=new)

@@ -5,7 +5,7 @@ All of these were seen in recordings of random lives of real nodes (``zenoh-live
 
 from seqaudit.replay.contract.worth import BEGINNING, END
 from seqaudit.replay.zenoh.lives import SubscriberLife, Undeclared
-from seqaudit.replay.zenoh.reasons import LEAVING, NOBODY, SEVERAL
+from seqaudit.replay.zenoh.reasons import LEAVING, NOBODY, SEVERAL, STRAY
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_certificates import WideSession
 from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, Session, stream
@@ -116,3 +116,12 @@ def test_whose_query_a_heartbeat_made_is_not_known_beside_a_key_that_is_not() ->
         return stream(session.played()[1])["lost_proven"]
 
     assert (proven(), proven(z.declare(2, 7, 5, "/**"))) == (1, 0)
+
+
+def test_what_an_answer_without_its_query_brings_of_before_the_first_sample_is_in_doubt() -> None:
+    """Recorded: the query of a subscriber that had the source in an earlier session was removed."""
+    session = Session().put(7).publisher(z.response(1, z.put(5)), z.response(1, z.put(6)))
+    row = stream(session.publisher(z.final(1)).put(8).played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, STRAY)
+    session = Session().put(7, 8).publisher(z.response(1, z.put(7)), z.final(1))
+    assert stream(session.played()[1])["delivered"] == [[7, 8]]
