@@ -173,6 +173,8 @@ class ZenohEngine:
         """The host of an end says that nobody listens there, and quotes what came last (ICMP)."""
         assert event.source is not None and event.destination is not None
         end, mark = event.destination, event.first_mark()
+        if event.source == self.link.opener and self.link.role(event.source, end) == "sender":
+            self.queries.close(mark)  # its socket is for this session alone: its node drops that
         if self.world is not None or self.link.role(event.source, end) != "receiver":
             return
         if event.wire_kind == "Frame":

@@ -125,3 +125,22 @@ def test_what_an_answer_without_its_query_brings_of_before_the_first_sample_is_i
     assert (row["delivered"], row["unknown"]["delivered"]) == (None, STRAY)
     session = Session().put(7, 8).publisher(z.response(1, z.put(7)), z.final(1))
     assert stream(session.played()[1])["delivered"] == [[7, 8]]
+
+
+def test_who_opened_a_session_drops_it_when_the_other_hosts_socket_is_gone() -> None:
+    """Recorded: what waited for an answer was handed on then, not ten seconds later."""
+
+    def waited(*, subscriber_opens: bool) -> object:
+        session, ends = Session(opened=False), [(SUBSCRIBER_ZID, 500, True), (z.ZID, 10, False)]
+        ends = ends if subscriber_opens else ends[::-1]
+        for zid, _, back in ends:
+            session.raw(z.init(zid, ack=back is not subscriber_opens), back=back)
+        for _, sn, back in ends:
+            session.raw(z.opened(sn, ack=back is not subscriber_opens), back=back)
+        session.publisher(z.declare(0, 1, 0, "demo/sensor"), z.declare(4, 2, 0, TOKEN))
+        session.subscriber(z.declare(2, 1, 1, own=False))
+        session.put(0).lose().put(2).ask(1, "_sn=1..;_anyke").raw(b"\x04", back=True).unreachable()
+        return stream(session.played()[1])["delivered"]
+
+    assert waited(subscriber_opens=True) == [[0, 0], [2, 2]]
+    assert waited(subscriber_opens=False) == [[0, 0]]
