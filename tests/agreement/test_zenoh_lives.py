@@ -127,7 +127,8 @@ def spoiled(life: Life, folder: Path, rng: random.Random) -> Iterator[tuple[str,
     path = folder / "sub.pcap"
     path.write_bytes(life.capture)
     capture = read(path)
-    count = len(capture.records)
+    if not (count := len(capture.records)):
+        return
     begin = rng.randrange(count)
     ways = {
         "one": {rng.randrange(count)},
