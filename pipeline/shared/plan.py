@@ -41,9 +41,10 @@ LARGEST_TASK_BYTES: Final = 512 * MEGABYTE
 #: cores end together, and there are few of them.
 REST_PER_TASK: Final = 2
 
-#: Of the files before one of a capture that was written in turns, so much is read again.
+#: Of the files before one of a capture that was written in turns, so much is read again: what it
+#: has of them twice is sought there. The number counts where files are of a few packets.
 PRIMED_BYTES: Final = MEGABYTE
-PRIMED_FILES: Final = 8
+PRIMED_FILES: Final = 32
 
 #: A small capture costs as much as so many bytes of a large one: what has to be opened for it.
 LEAST_COST_BYTES: Final = MEGABYTE

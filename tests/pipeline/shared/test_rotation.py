@@ -107,6 +107,29 @@ def test_a_rotated_capture_says_what_the_whole_one_says(fixtures: Path, tmp_path
         assert [s.get(key) for s in one["streams"]] == [s.get(key) for s in rotated["streams"]]
 
 
+def test_a_duplicate_is_one_in_a_file_that_is_many_small_files_on(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    content = (fixtures / "jgroups" / "u4n4-dup-reorder-1" / "C.pcap").read_bytes()
+    ends = [24]
+    for _ in range(100):
+        ends.append(ends[-1] + 16 + int(unpack_from("<I", content, ends[-1] + 8)[0]))
+    early = content[ends[29] + 16 : ends[30]]  # what frame 30 holds, again behind frame 80
+    late = tmp_path / "late.pcap"
+    header = content[ends[79] : ends[79] + 8] + pack("<II", len(early), len(early))
+    late.write_bytes(content[: ends[80]] + header + early + content[ends[80] : ends[100]])
+    files = split(late, tmp_path, [f"C.pcap{n or ''}" for n in range(33)])
+    told = []
+    for given in (CaptureInput(str(late)), CaptureInput(files[0], more=tuple(files[1:]))):
+        streams = audit([given], DIRECT)["streams"]
+        told.append([stream["network_duplicates"] for stream in streams])
+    as_it_was = tmp_path / "whole.pcap"
+    as_it_was.write_bytes(content[: ends[100]])
+    before = audit([CaptureInput(str(as_it_was))], DIRECT)["streams"]
+    assert told[0] == told[1]
+    assert sum(told[0]) == sum(stream["network_duplicates"] for stream in before) + 1
+
+
 def test_a_frame_of_a_rotated_capture_is_named_with_its_file(
     fixtures: Path, tmp_path: Path
 ) -> None:
