@@ -486,17 +486,21 @@ class TcpAssembler:
     def _tell_hole(self, tracked: Tracked, hole: MissingBytes) -> None:
         ends = tracked.connection.ends
         assert tracked.system is not None
+        where = "behind it" if hole.frame else "before it"
+        how = "cut by the snap length" if hole.cut else f"not captured {where}"
         detail = {
-            "what": "TCP bytes cut by the snap length" if hole.cut else "TCP bytes not captured",
+            "what": f"TCP bytes {how}",
             "source": socket_text(*ends[hole.direction]),
             "destination": socket_text(*ends[1 - hole.direction]),
             "system": tracked.system.system,
             "bytes": hole.length,
+            "acked": hole.acked,
         }
-        self._accounts.problem(
-            tracked.connection.capture, WIRE_KIND, (hole.frame, hole.next_frame or hole.frame),
-            hole.at_ns, detail, size=hole.length,
-        )  # fmt: skip
+        frames = hole.frame or hole.next_frame, hole.next_frame or hole.frame
+        if any(frames):  # only an ACK tells of what nothing stands beside
+            self._accounts.problem(
+                tracked.connection.capture, WIRE_KIND, frames, hole.at_ns, detail, size=hole.length
+            )
 
     def _decoder(self, tracked: Tracked) -> StreamDecoder:
         assert tracked.system is not None

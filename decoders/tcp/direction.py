@@ -52,6 +52,7 @@ class MissingBytes(NamedTuple):
     at_ns: int
     next_frame: int  # the first one behind it; 0: none
     cut: bool  # by the snap length
+    acked: bool  # the other side had them
 
 
 class TakenFrames(NamedTuple):
@@ -258,7 +259,7 @@ class Direction:
                 or (waited > EARLY_NS and not at_end)
             ):
                 break
-            self._miss(first - self.next, self.early[0].frame, holes)
+            self._miss(first - self.next, self.early[0].frame, holes, acked=known)
             if not known:
                 self.counts["unacked_holes"] += 1
                 self.counts["unacked_hole_bytes"] += first - missed
@@ -353,14 +354,17 @@ class Direction:
             self._miss(length - size, 0, holes, cut=True)
 
     def _miss(
-        self, length: int, next_frame: int, holes: list[MissingBytes], *, cut: bool = False
-    ) -> None:
+        self, length: int, next_frame: int, holes: list[MissingBytes], *, cut: bool = False,
+        acked: bool = True,
+    ) -> None:  # fmt: skip
         assert self.next is not None
         self.next += length
         self.counts["holes"] += 1
         self.counts["hole_bytes"] += length
         holes.append(
-            MissingBytes(self.number, length, self._done_frame, self._done_at, next_frame, cut)
+            MissingBytes(
+                self.number, length, self._done_frame, self._done_at, next_frame, cut, acked
+            )
         )
         if self._breaks and self._breaks[-1][0] == len(self._sizes):
             length += self._breaks.pop()[1]

@@ -24,7 +24,7 @@ from seqaudit.pipeline.report.findings import (
     holds,
     merged,
     reported_order,
-    with_fragments,
+    with_problems,
 )
 from seqaudit.pipeline.report.frames import FrameNumbers
 from seqaudit.pipeline.report.judged import Places, places_of_rules
@@ -271,7 +271,7 @@ class _Sections:
         problems = self._rows.of(rows_of.PROBLEM)
         return merged(
             self.found(of_engines),
-            by_capture(self.found(with_fragments(of_captures, problems))),
+            by_capture(self.found(with_problems(of_captures, problems))),
             *(iter(sorted(self.found(one.findings), key=finding_order)) for one in compared),
         )
 

@@ -34,25 +34,32 @@ class Streams(Protocol):
     subjects: dict[tuple[int, str | None], str]
 
 
-#: The rule that incomplete IP datagrams show for, and how many of them it names.
+#: The rules that incomplete IP datagrams show for, and missing bytes of TCP.
 INCOMPLETE: Final = "CP005"
+MISSING: Final = "CP012"
+#: So many of them are named.
 EVIDENCE: Final = 8
 
 
-def with_fragments(
+def with_problems(
     details: Iterable[PlacedFinding], problems: Iterable[ResultRow[ProblemDetail]]
 ) -> Iterator[PlacedFinding]:
-    """Findings about captures, with the frames of the datagrams that stayed incomplete."""
-    frames: dict[int, list[EvidenceDetail]] = {}
+    """Findings about captures, with the frames of what is incomplete."""
+    frames: dict[tuple[int, bool | None], list[EvidenceDetail]] = {}
     for row in problems:
         told = row["detail"]
-        shows = f"first fragment of {told['source']} > {told['destination']}: {told['what']}"
-        shown = frames.setdefault(row["capture"], [])
+        shows = f"{told['source']} > {told['destination']}: "
+        if (acked := told.get("acked")) is None:
+            shows = f"first fragment of {shows}{told['what']}"
+        else:
+            shows += f"{told['bytes']:,} {told['what']}"
+        shown = frames.setdefault((row["capture"], acked), [])
         if len(shown) < EVIDENCE:
             shown.append({"frame": row["frame"], "shows": shows})
     for detail in details:
-        if detail["rule"] == INCOMPLETE:
-            yield {**detail, "evidence": frames.get(detail["capture"], [])}
+        if detail["rule"] in (INCOMPLETE, MISSING):
+            of = None if detail["rule"] == INCOMPLETE else detail["certainty"] == "proven"
+            yield {**detail, "evidence": frames.get((detail["capture"], of), [])}
         else:
             yield detail
 

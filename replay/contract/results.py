@@ -66,11 +66,18 @@ class MemberDetail(TypedDict):
 
 
 class ProblemDetail(TypedDict):
-    """A datagram of which fragments are missing."""
+    """A datagram of which fragments are missing, or bytes of a TCP connection that are.
+
+    Attributes:
+        bytes: of TCP, that are missing.
+        acked: of TCP: the other side had them.
+    """
 
     source: str
     destination: str
     what: str
+    bytes: NotRequired[int]
+    acked: NotRequired[bool]
 
 
 class JudgedRow(TypedDict):

@@ -40,7 +40,7 @@ def audited(*paths: Path, **options: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("pieces", [False, True])
-def test_samples_in_bytes_that_are_missing_here_are_no_loss_and_no_figure(
+def test_samples_in_lacksthat_are_missing_here_are_no_loss_and_no_figure(
     pieces: bool, tmp_path: Path
 ) -> None:
     path, begins = without({40}, tmp_path)
@@ -48,6 +48,9 @@ def test_samples_in_bytes_that_are_missing_here_are_no_loss_and_no_figure(
     told = {(f["rule"], f["severity"], f["certainty"]) for f in report["findings"]}
     assert told >= {("CP012", "warning", "proven"), ("CP007", "warning", "likely")}
     assert not {rule for rule, severity, _ in told if severity == "error"}
+    (lacks,) = (f for f in report["findings"] if f["rule"] == "CP012")
+    (shown,) = lacks["evidence"]  # of the same direction, the last frame before frame 40
+    assert shown["frame"] < 40 and shown["shows"].endswith(": 72 TCP bytes not captured behind it")
     (had,) = (f for f in report["findings"] if f["rule"] == "CP007")
     assert (had["seqnos"], "lay in 72 bytes" in had["text"]) == ([[17, 17]], True)
     (row,) = (s for s in report["streams"] if s.get("kind") == "samples")
@@ -57,7 +60,7 @@ def test_samples_in_bytes_that_are_missing_here_are_no_loss_and_no_figure(
 
 
 @pytest.mark.parametrize("pieces", [False, True])
-def test_bytes_that_only_an_ack_tells_of_may_have_held_more_samples(
+def test_lacksthat_only_an_ack_tells_of_may_have_held_more_samples(
     pieces: bool, tmp_path: Path
 ) -> None:
     path, begins = without({102, 103}, tmp_path)  # the last ones; an ACK of them stays
@@ -105,7 +108,7 @@ def test_where_a_request_shows_that_frames_are_missing_here_a_loss_that_is_not_p
     assert (row["lost"], row["lost_proven"]) == (6, 3)
 
 
-def test_bytes_behind_the_last_sample_of_a_source_may_have_held_more_of_it(tmp_path: Path) -> None:
+def test_lacksbehind_the_last_sample_of_a_source_may_have_held_more_of_it(tmp_path: Path) -> None:
     """The connection goes on behind these; its other source, whose samples did, is known."""
     path = tmp_path / "sub.pcap"
     packed = RECORDED.parents[1] / "zenoh-sessions" / "link-cut-tcp" / "sub.pcap.zst"

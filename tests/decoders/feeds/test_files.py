@@ -38,7 +38,7 @@ def test_a_small_feed_takes_the_defaults() -> None:
 def test_the_shipped_feeds_are_feeds_of_the_name_of_their_file() -> None:
     feeds = {name: load_feed(path) for name, path in shipped().items()}
     assert {name: feed.name for name, feed in feeds.items()} == {name: name for name in feeds}
-    assert len(feeds) == 30
+    assert len(feeds) == 31
     assert [name for name, feed in feeds.items() if not (feed.group and feed.about)] == []
     # What is to be copied is from no specification.
     assert [name for name, feed in feeds.items() if not feed.source] == ["example"]

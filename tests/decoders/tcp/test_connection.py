@@ -270,11 +270,12 @@ def test_an_acknowledged_gap_that_nothing_fills_is_a_hole() -> None:
     assert done.tcp == {"out_of_order": 1, "holes": 1, "hole_bytes": 4, "resyncs": 1}
     assert done.problems == [
         {
-            "what": "TCP bytes not captured",
+            "what": "TCP bytes not captured behind it",
             "source": "10.0.0.2:50000",
             "destination": "10.0.0.1:7800",
             "system": "marked",
             "bytes": 4,
+            "acked": True,
             "first_frame": 3,
             "last_frame": 4,
         }
