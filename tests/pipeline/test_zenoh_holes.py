@@ -40,7 +40,7 @@ def audited(*paths: Path, **options: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("pieces", [False, True])
-def test_samples_in_lacksthat_are_missing_here_are_no_loss_and_no_figure(
+def test_samples_in_bytes_that_are_missing_here_are_no_loss_and_no_figure(
     pieces: bool, tmp_path: Path
 ) -> None:
     path, begins = without({40}, tmp_path)
@@ -60,7 +60,7 @@ def test_samples_in_lacksthat_are_missing_here_are_no_loss_and_no_figure(
 
 
 @pytest.mark.parametrize("pieces", [False, True])
-def test_lacksthat_only_an_ack_tells_of_may_have_held_more_samples(
+def test_bytes_that_only_an_ack_tells_of_may_have_held_more_samples(
     pieces: bool, tmp_path: Path
 ) -> None:
     path, begins = without({102, 103}, tmp_path)  # the last ones; an ACK of them stays
