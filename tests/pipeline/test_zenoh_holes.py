@@ -108,7 +108,7 @@ def test_where_a_request_shows_that_frames_are_missing_here_a_loss_that_is_not_p
     assert (row["lost"], row["lost_proven"]) == (6, 3)
 
 
-def test_lacksbehind_the_last_sample_of_a_source_may_have_held_more_of_it(tmp_path: Path) -> None:
+def test_bytes_behind_the_last_sample_of_a_source_may_have_held_more_of_it(tmp_path: Path) -> None:
     """The connection goes on behind these; its other source, whose samples did, is known."""
     path = tmp_path / "sub.pcap"
     packed = RECORDED.parents[1] / "zenoh-sessions" / "link-cut-tcp" / "sub.pcap.zst"
