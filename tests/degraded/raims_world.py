@@ -352,7 +352,8 @@ class Observer:
             *fields.items(), bridge=self.daemon.bridge, sort=1, options=16, path=code,
         )  # fmt: skip
         to = bytes(map(int, peer.address.split(".")))
-        packet = inbox(self._inbox[peer.tsi], message)
+        start = len(self.world.truths)  # another one calls its connections otherwise
+        packet = inbox(self._inbox[peer.tsi], message, ident=6 + start)
         self.world.capture(at_ns, to + struct.pack(">HH", 49_002, peer.port) + packet, HERE)
 
     def had(self, at_ns: int, message: Message, sender: Daemon) -> None:
