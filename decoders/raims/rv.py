@@ -51,8 +51,9 @@ class Envelope:
     Attributes:
         word: its mtype, as ``WORDS`` calls it; ``OTHER`` where it has none of them.
         subject: null where it has none.
-        fields: those beside mtype, sub, and the data of a data message, in the order of the wire.
-        damaged: fields end in the middle, or a header makes no sense.
+        fields: those beside mtype, sub, and the data of a data message, in the order of the wire;
+            data, where it is there, is a message.
+        damaged: fields end in the middle, a header makes no sense, or data is no message.
     """
 
     word: str
@@ -80,6 +81,9 @@ def read_envelope(data: bytes) -> Envelope:
         fields, damaged = read_fields(data, HEAD, with_data=True)
         fields.pop("mtype", None)
         fields.pop("sub", None)
+        if not isinstance(fields.get("data", {}), dict):
+            del fields["data"]
+            damaged = True
     return Envelope(word, text, fields, damaged)
 
 

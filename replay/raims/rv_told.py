@@ -215,6 +215,8 @@ def _told(client: _CapturedClient) -> Iterator[Finding]:
     by_host: dict[tuple[str, str, bool], list[tuple[RvAdvisoryRow, dict[str, object]]]] = {}
     for row in client.advisories:
         data = dict(row["data"])
+        if not _count(data.get("lost")):
+            continue  # it is damaged (CP006)
         host = str(data.get("hostid") or data.get("host") or "a daemon that is not named")
         of = row["subject"], host, data.get("ADV_DESC") == UNKNOWN
         by_host.setdefault(of, []).append((row, data))
@@ -302,12 +304,12 @@ def _compared(daemon: _Daemon, clients: list[_CapturedClient]) -> Iterator[Place
                 continue
             data = dict(row["data"])
             host = str(data.get("host"))
-            if int(data.get("sub_cnt") or 0) > PAIRS:
+            if _count(data.get("sub_cnt")) > PAIRS:
                 partly.add(host)
             for number in range(1, PAIRS + 1):
                 if f"sub{number}" in data:
                     at = (host, str(data[f"sub{number}"]))
-                    seen[at] += int(data.get(f"lost{number}") or 0)
+                    seen[at] += _count(data.get(f"lost{number}"))
                     frames[at] = (row["frame"], row["at_ns"])
         for at in sorted({*due, *may, *seen}):
             if at[0] in partly and seen[at] <= may[at]:

@@ -118,6 +118,11 @@ def test_damage_never_raises_and_is_said(at: int, noise: bytes) -> None:
         assert cut.damaged == (at > 8 and at != 8 + len(string("mtype", "A")) and not _ends(at))
 
 
+def test_data_that_is_no_message_is_damage() -> None:
+    told = read_envelope(message(string("mtype", "R"), uint("data", 7), uint("n", 1)))
+    assert (told.word, told.fields, told.damaged) == ("RESPONSE", {"n": 1}, True)
+
+
 def _ends(at: int) -> bool:
     """A field ends there, so nothing looks damaged."""
     first = 8 + len(string("mtype", "A"))

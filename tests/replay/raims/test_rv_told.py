@@ -112,6 +112,18 @@ def test_what_a_client_was_told_is_a_loss_by_publisher() -> None:
     assert [shown["frame"] for shown in told["evidence"]] == [0, 1]
 
 
+def test_what_is_no_number_counts_nothing() -> None:
+    told = client((10, {"A": 2}))
+    told[1][1]["data"] = [
+        ["sub_cnt", "many"],
+        ["sub1", "A"],
+        ["lost1", [["x", 1]]],
+        ["lost", "all"],
+    ]
+    assert [f[0] for f in found(LOSSES + told)] == ["RA024", "RA024"]
+    assert judge(told)[0] == []
+
+
 def test_of_very_many_findings_the_last_are_counted() -> None:
     rows = [
         (capture, row | {"client": f"127.0.0.1:{number}"})
