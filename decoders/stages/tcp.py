@@ -136,7 +136,7 @@ class Sniffer:
             and not self._ended(key, tracked)
         ):
             if key in self._held:
-                self._withhold(key)
+                self._let_go(key)
             if self._left and key in self._left:  # the finder is to leave out the one before
                 self._left.remove(key)
                 self._finder.mark(key[1], WANTED)
@@ -169,13 +169,19 @@ class Sniffer:
         """The piece ends: what is likely, or has too little payload to tell, is shipped."""
         for key in list(self._held):
             tracked = self._table.flows[key]
-            if self._ended(key, tracked):
-                continue
-            if tracked.state == UNDECIDED and tracked.pending < MIDDLE_BYTES:
-                self._ship(key, proven=False)
-            else:
-                self._withhold(key)
+            if not self._ended(key, tracked):
+                self._let_go(key)
         return self._taken()
+
+    def _let_go(self, key: Key) -> None:
+        """No more of a held connection: with too little payload to tell it is shipped, as another
+        piece may have what tells. That may even be its first SYN, so that one which seems to end it
+        here is only a repetition."""
+        tracked = self._table.flows[key]
+        if tracked.state == UNDECIDED and tracked.pending < MIDDLE_BYTES:
+            self._ship(key, proven=False)
+        else:
+            self._withhold(key)
 
     def _ended(self, key: Key, tracked: Tracked) -> bool:
         """Ship a held connection of which nothing follows, if it is likely ours; was it?"""

@@ -543,6 +543,13 @@ def test_a_flow_that_is_likely_one_is_shipped_though_another_begins_behind_it() 
     assert piece.facts["carriers"] == [CARRIER]
 
 
+def test_what_a_syn_seems_to_end_is_shipped_where_it_is_too_little_to_tell() -> None:
+    """A piece before this one may have that SYN's first copy: nothing ends here then."""
+    piece = Piece(segments([Segment(1, CLIENT + 500, b"?"), Segment(1, CLIENT - 1, flags=SYN)]))
+    assert piece.shipped == [1, 2]
+    assert piece.facts == {"carriers": [], "withheld": [], "withheld_more": False}
+
+
 def test_a_named_carrier_is_shipped_whatever_it_holds() -> None:
     given = segments([*handshake(), Segment(1, CLIENT, b"GET"), Segment(0, SERVER, b"200")])
     piece = Piece(given, carriers=frozenset({(0, CARRIER)}))
