@@ -7,7 +7,7 @@ no unsigned and no dictionary columns and its timestamps lose nanoseconds.
 
 import json
 from collections.abc import Callable
-from enum import IntEnum, IntFlag, unique
+from enum import IntEnum, IntFlag, StrEnum, unique
 from typing import Any, Final
 
 import pyarrow as pa
@@ -33,6 +33,19 @@ ByName = dict[str, Any]
 NO_CONVERSATION: Final = ""
 #: ``wire_kind`` of a notice: bytes before a frame of TCP are missing, or could not be read.
 HOLE: Final = "HOLE"
+#: A connection over TCP of which the capture lacks the begin, at its first message here.
+BEGUN: Final = "BEGUN"
+#: No more of a connection over TCP follows; ``how`` in the detail is an ``Ending``.
+END: Final = "END"
+
+
+class Ending(StrEnum):
+    """How what one end of a connection sent came to its end, as far as the capture shows."""
+
+    CLOSED = "closed"  # its FIN is here, and all before it
+    RESET = "reset"  # one of both ends reset the connection
+    SILENT = "silent"  # the other end repeated what it said, and got no answer any more
+    UNSEEN = "unseen"  # by none of these: what was sent last may not be captured
 
 
 @unique

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seqaudit.decoders.contract.events import EVENTS, ByName, Flag, Kind, unescaped
+from seqaudit.decoders.contract.events import EVENTS, ByName, Flag, Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s, data_argument, kernel
 from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
@@ -212,7 +212,8 @@ class RaimsStreamDecoder:
         self._keys = 0
 
     def decode(self, frames: StreamFrames) -> list[pa.RecordBatch]:
-        """Rows of the messages; what is missing before one, an encrypted link and a RST, once."""
+        """Rows of the messages; what is missing before one, an encrypted link, begin and end of a
+        connection, once."""
         ends = [f"[{a}]:{p}" if ":" in a else f"{a}:{p}" for a, p in frames.connection.ends]
         links = {1: f"{ends[0]}>{ends[1]}", 2: f"{ends[1]}>{ends[0]}"}
         frames.outcome[:] = np.where(
@@ -221,11 +222,11 @@ class RaimsStreamDecoder:
         keys = np.flatnonzero(frames.kind == KEY).tolist()
         encrypted = {"kind": int(Kind.NOTICE), "wire_kind": "ENCRYPTED"}
         secret = [(int(frames.direction[at]), frames.row_of(at) | encrypted) for at in keys]
+        borders = frames.borders()
         events = [
             row | _of_link(links[way + 1])
-            for way, row in sorted([*frames.holes(), *secret], key=_place)
+            for way, row in sorted([*borders, *frames.holes(), *secret], key=_place)
         ]
-        events += _resets(frames, links)
         self._keys += len(keys)
         batches: list[pa.RecordBatch] = []
         if events:
@@ -299,23 +300,3 @@ def _place(notice: tuple[int, ByName]) -> tuple[int, int]:
 def _of_link(link: str) -> ByName:
     """Columns of a notice of what one direction sends."""
     return {"system": RAIMS, "conversation": RAIMS, "stream": f"tcp:{link}|"}
-
-
-def _resets(frames: StreamFrames, links: dict[int, str]) -> list[ByName]:
-    """At the end of a connection that a RST ended: for each direction with messages, the frame of
-    the other end's last message before, which shows that it still read then."""
-    connection = frames.connection
-    if not connection.ended or connection.reset is None:
-        return []
-    frame, at_ns = connection.reset
-    return [
-        {
-            "capture": connection.capture, "frame": frame, "index": 0, "last_frame": frame,
-            "at_ns": at_ns, "last_at_ns": at_ns, "count": 1, "flags": 0, "size": 0,
-            "kind": int(Kind.NOTICE), "wire_kind": "RESET",
-            "detail": unescaped({"since": max(connection.spoke[1 - direction], 0)}),
-        }
-        | _of_link(links[direction + 1])
-        for direction in (0, 1)
-        if connection.spoke[direction] >= 0
-    ]  # fmt: skip

@@ -40,7 +40,12 @@ from seqaudit.decoders.tcp.flows import (
     FlowTable,
     Tracked,
 )
-from seqaudit.decoders.tcp.framing import StreamDecoder, StreamFrames, StreamSystem
+from seqaudit.decoders.tcp.framing import (
+    ConnectionEnd,
+    StreamDecoder,
+    StreamFrames,
+    StreamSystem,
+)
 from seqaudit.decoders.tcp.runs import FEW, Runs
 from seqaudit.decoders.tcp.segments import (
     LEFT,
@@ -396,10 +401,12 @@ class TcpAssembler:
             self._settled(key)
         account = self._accounts.of(key[0], tracked.split)
         if tracked.state == OURS:
-            left = tracked.flow.finish()
-            tracked.kept -= tracked.flow.unkept
-            tracked.connection.ended, tracked.connection.reset = True, tracked.flow.reset
-            tracked.connection.end = tracked.flow.last_frame, tracked.flow.last_at
+            flow, endings = tracked.flow, tracked.flow.endings()
+            left = flow.finish()
+            tracked.kept -= flow.unkept
+            tracked.connection.end = ConnectionEnd(
+                flow.last_frame, flow.last_at, flow.reset, endings
+            )
             self._decode(tracked, final=True)
             account.count(FrameOutcome.UNDECODABLE, len(left), UNREAD)
             account.count(FrameOutcome.DECODED, tracked.frames - tracked.kept)
@@ -438,13 +445,14 @@ class TcpAssembler:
                 tracked.system.framing(direction.began, compile_it=self._compiled())
                 for direction in tracked.flow.directions
             ]
+        one, other = tracked.flow.directions
         tracked.connection.opener = tracked.flow.opener
+        tracked.connection.began = one.began, other.began
         taken = [
             direction.take(framing, final=final)
             for direction, framing in zip(tracked.flow.directions, tracked.framings, strict=True)
         ]
         self._tell_holes(tracked)
-        one, other = tracked.flow.directions
         tracked.connection.missing = one.missing, other.missing
         frames = _merged(tracked, taken, compile_it=self._compiled())
         if frames.count or tracked.connection.ended:

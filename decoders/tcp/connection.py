@@ -22,6 +22,7 @@ Positions are sequence numbers without wrapping: the 32 bits of the wire plus wh
 
 from typing import Final, NamedTuple
 
+from seqaudit.decoders.contract.events import Ending
 from seqaudit.decoders.tcp.direction import Direction, MissingBytes
 from seqaudit.decoders.tcp.wire import ACK, FIN, HALF, MASK, RST, SYN
 
@@ -209,6 +210,20 @@ class Flow:
         """No more segments: what waited for the other side's word is of the stream."""
         for direction in (0, 1):
             self._answered(direction)
+
+    def endings(self) -> tuple[Ending, Ending]:
+        """How each direction ended, where nothing follows; before ``finish``."""
+        one, other = (self._ending(direction) for direction in (0, 1))
+        return one, other
+
+    def _ending(self, direction: int) -> Ending:
+        own = self.directions[direction]
+        if self.reset is not None:
+            return Ending.RESET
+        if own.fin is not None and own.next is not None and own.next >= own.fin:
+            return Ending.CLOSED
+        asked = [segment.seq for segment in self._unanswered[1 - direction]]
+        return Ending.SILENT if len(set(asked)) < len(asked) else Ending.UNSEEN
 
     def finish(self) -> list[int]:
         """No more segments: the frames of what nobody will read."""

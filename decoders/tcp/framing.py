@@ -28,13 +28,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seqaudit.decoders.contract.events import HOLE, ByName, Kind, compact
+from seqaudit.decoders.contract.events import BEGUN, END, HOLE, ByName, Ending, Kind, compact
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.tcp.traces import Heads, Traces
 
@@ -82,6 +82,21 @@ class Split:
     resyncs: int = 0
 
 
+class ConnectionEnd(NamedTuple):
+    """The end of a connection; known when no further segment of it will come.
+
+    Attributes:
+        frame, at_ns: of its last segment.
+        reset: capture frame and time of its first RST.
+        endings: by direction.
+    """
+
+    frame: int
+    at_ns: int
+    reset: tuple[int, int] | None = None
+    endings: tuple[Ending, Ending] = (Ending.UNSEEN, Ending.UNSEEN)
+
+
 @dataclass(slots=True)
 class Connection:
     """One TCP connection as decoders see it.
@@ -94,12 +109,16 @@ class Connection:
     carrier: str
     ends: tuple[tuple[str, int], tuple[str, int]]  # address, port
     opener: int | None = None  # the direction that sent the first SYN; null: not captured
-    ended: bool = False  # no further frames will come
-    reset: tuple[int, int] | None = None  # capture frame and time of a RST; known when it has ended
-    end: tuple[int, int] | None = None  # of its last segment; known when it has ended
+    began: tuple[bool, bool] = (False, False)  # whether the SYN of each direction was captured
+    end: ConnectionEnd | None = None  # null: further frames may come
     missing: tuple[int, int] = (0, 0)  # bytes of each direction behind its last frame, then
     spoke: list[int] = field(default_factory=lambda: [-1, -1])  # see StreamFrames.holes
     memory: ByName = field(default_factory=dict)
+
+    @property
+    def ended(self) -> bool:
+        """No further frames will come."""
+        return self.end is not None
 
 
 @dataclass(slots=True)
@@ -161,16 +180,50 @@ class StreamFrames:
             place = {"index": row["index"] - 1}  # before all that the frame holds
             way = int(self.direction[at])
             found.append((way, row | told | place | {"detail": compact(detail)}))
-        if self.connection.ended and self.connection.end is not None:
-            frame, at_ns = self.connection.end
-            row = {"capture": self.connection.capture, "frame": frame, "last_frame": frame,
-                   "at_ns": at_ns, "last_at_ns": at_ns}  # fmt: skip
+        if self.connection.end is not None:
+            row = self._row_at(self.connection.end.frame, self.connection.end.at_ns)
             for way, missing in enumerate(self.connection.missing):
                 detail = {"bytes": missing, "since": self.connection.spoke[way], "last": 1}
                 place = {"index": BEHIND + way}  # all that the frame holds
                 if missing:
                     found.append((way, row | told | place | {"detail": compact(detail)}))
         return found
+
+    def borders(self) -> list[tuple[int, ByName]]:
+        """Where a direction with frames begins in its middle, and how it ends: the direction, and
+        columns of ``EVENTS`` that tell it. ``how`` in the detail of an end: an ``Ending``;
+        ``since``: the capture frame of the other direction's last frame, 0: none.
+
+        To be called before ``holes``.
+        """
+        connection = self.connection
+        told = {"kind": int(Kind.NOTICE), "count": 0, "flags": 0, "size": 0}
+        found = []
+        for way in (0, 1):
+            own = np.flatnonzero(self.direction == way)
+            if len(own) and connection.spoke[way] < 0 and not connection.began[way]:
+                row = self.row_of(int(own[0]))
+                place = {"wire_kind": BEGUN, "index": row["index"] - 1}
+                found.append((way, row | told | place))
+        if connection.end is None:
+            return found
+        for way in (0, 1):
+            if connection.spoke[way] < 0 and not (self.direction == way).any():
+                continue
+            other = np.flatnonzero(self.direction != way)
+            since = int(self.frame[other[-1]]) if len(other) else connection.spoke[1 - way]
+            how = connection.end.endings[way]
+            frame, at_ns, index = connection.end.frame, connection.end.at_ns, BEHIND + 2 + way
+            if how is Ending.RESET and connection.end.reset is not None:
+                (frame, at_ns), index = connection.end.reset, 0
+            place = {"wire_kind": END, "index": index}
+            detail = compact({"how": how, "since": max(since, 0)})
+            found.append((way, self._row_at(frame, at_ns) | told | place | {"detail": detail}))
+        return found
+
+    def _row_at(self, frame: int, at_ns: int) -> ByName:
+        return {"capture": self.connection.capture, "frame": frame, "last_frame": frame,
+                "at_ns": at_ns, "last_at_ns": at_ns}  # fmt: skip
 
 
 class Framing(Protocol):

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from seqaudit.decoders.contract.events import HOLE, Kind
+from seqaudit.decoders.contract.events import BEGUN, END, HOLE, Ending, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.pgm.window import SLACK_NS
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.clients import Clients
-from seqaudit.replay.raims.link_table import INBOX, PGM, TCP, link_of
+from seqaudit.replay.raims.link_table import INBOX, PGM, link_of
 from seqaudit.replay.raims.observer import STARTED_NS, Observer
 from seqaudit.replay.raims.receiving import Receiving
 from seqaudit.replay.raims.sending import Sending
@@ -190,14 +190,14 @@ class RaimsEngine:
         elif event.wire_kind in _KNOWN_BY:
             self._flush(event.frame)
         name = link_of(event)
-        if name.startswith(TCP):
-            self.links.hears(event)
         if event.wire_kind == "ENCRYPTED":
             self.links.encrypted.append((str(event.stream), event.first_mark()))
         elif event.wire_kind == HOLE:
             self.links.holes[name] = event.first_mark()
-        elif event.wire_kind == "RESET":
-            self.receiving.reset(name, event.details().get("since"))
+        elif event.wire_kind == BEGUN:
+            self.links.begun[name] = event.first_mark()
+        elif event.wire_kind == END:
+            self._ends(name, event.details())
         elif self.members.is_own(event.source):
             self.links.speaks_tcp = self.links.speaks_tcp or self.links.leaves(name)
             self.sending.sent(event)
@@ -219,6 +219,12 @@ class RaimsEngine:
             self.observer.passes_on(event)
         else:
             self.receiving.deliver(event, event.first_mark(), waited=False)
+
+    def _ends(self, link: str, detail: Mapping[str, object]) -> None:
+        """Nothing more of a TCP link follows."""
+        self.links.ended[link] = how = Ending(str(detail["how"]))
+        if how is Ending.RESET:
+            self.receiving.reset(link, detail.get("since"))
 
 
 def _time(text: str | None) -> int | None:

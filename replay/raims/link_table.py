@@ -4,11 +4,12 @@ import heapq
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from seqaudit.decoders.contract.events import Kind
+from seqaudit.decoders.contract.events import Ending, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.pgm.engine import window_settings
 from seqaudit.replay.raims.inbox_link import InboxLink
 from seqaudit.replay.raims.links import (
+    BORDER_UNSEEN,
     BYTES_MISSING,
     BYTES_WHOLE,
     NEVER_NS,
@@ -39,7 +40,8 @@ class LinkTable:
         pgm: TSIs.
         inboxes: directions of point-to-point connections.
         holes: of a TCP link the last place where bytes of it are missing or could not be read.
-        begun: of a TCP link where its first message came, if it had begun before; else null.
+        begun: of a TCP link that had begun before what is captured, where its first message came.
+        ended: of a TCP link how it ended.
         encrypted: links of which nothing can be read.
         waiting: TSIs on which something may be missing.
         forwards: the observer passes on what others sent, in a TSI of its own.
@@ -57,7 +59,8 @@ class LinkTable:
         self.pgm: dict[str, PgmLink] = {}
         self.inboxes: dict[str, InboxLink] = {}
         self.holes: dict[str, Mark] = {}
-        self.begun: dict[str, Mark | None] = {}
+        self.begun: dict[str, Mark] = {}
+        self.ended: dict[str, Ending] = {}
         self.encrypted: list[tuple[str, Mark]] = []
         self.waiting: set[str] = set()
         self.forwards = self.speaks_tcp = False
@@ -81,13 +84,6 @@ class LinkTable:
         if link is None:
             link = self.inboxes[name] = InboxLink(name)
         return link
-
-    def hears(self, event: Event) -> None:
-        """A message of a TCP link, on which daemons first say who they are (raims.md 4): where the
-        first one is data the capture lacks what came before."""
-        name = link_of(event)
-        if name not in self.begun:
-            self.begun[name] = event.first_mark() if event.kind is Kind.DATA else None
 
     def leaves(self, name: str) -> bool:
         """Does a TCP link lead away from the observer, which forwards on it what it has got?"""
@@ -219,6 +215,11 @@ class LinkTable:
         hole = self.holes.get(name)
         return hole is not None and hole.frame >= since
 
+    def border_unseen(self, link: str, before: Iterable[str]) -> bool:
+        """Does the capture not show where a TCP link begins, or where one of those before ends?"""
+        ended = (self.ended.get(name) for name in before if name != link)
+        return link in self.begun or Ending.UNSEEN in ended
+
     def between(self, name: str, sqn: int | None, other: int | None) -> Missing:
         """What did not come between two packets of a link."""
         link = self.pgm.get(name)
@@ -244,9 +245,8 @@ class LinkTable:
         if not name.startswith(TCP) or not stream.link.startswith(TCP):
             return OTHER_LINK
         since = -1 if stream.last is None else stream.last.frame
-        begun = self.begun.get(name)
-        if begun is not None and stream.link != name and begun.frame > since:
-            return BYTES_MISSING
+        if stream.link != name and self.border_unseen(name, [stream.link]):
+            return BORDER_UNSEEN
         if any(hole in (name, stream.link) and mark.frame > since
                for hole, mark in self.holes.items()):  # fmt: skip
             return BYTES_MISSING

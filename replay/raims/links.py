@@ -112,6 +112,13 @@ BYTES_MISSING: Final = Missing(
     sure=Certainty.UNDECIDABLE,
     why="bytes of the connection are missing here, or could not be read (CP012, CP006)",
 )
+BORDER_UNSEEN: Final = Missing(
+    sure=Certainty.UNDECIDABLE,
+    why="the messages on both sides came on different connections, and the end of the one or the "
+    "begin of the other is not in this capture",
+)
+#: Over TCP: what is not here need not have been lost.
+NOT_HERE: Final = (BYTES_MISSING, BORDER_UNSEEN)
 SECRET: Final = Missing(sure=Certainty.UNDECIDABLE, why="another link is encrypted")
 
 

@@ -331,12 +331,16 @@ class Receiving:
         if event.seqno <= last:
             return
         before = peer.inbox_marks.get(word, mark)
+        link = link_of(event)
+        moves = peer.inbox_links and link not in peer.inbox_links
+        unseen = moves and self._state.links.border_unseen(link, peer.inbox_links)
         peer.inbox[word], peer.inbox_marks[word] = event.seqno, mark
-        peer.inbox_links[link_of(event)] = event.last_mark().frame
+        peer.inbox_links[link] = event.last_mark().frame
         if last and event.seqno != last + 1 and event.wire_kind not in UNCOUNTED:
             lost = event.seqno - last - 1
             links = self._state.links
-            if any(links.inbox_lacks(name, before.frame) for name in peer.inbox_links):
+            peer.border_unseen |= bool(unseen)
+            if unseen or any(links.inbox_lacks(name, before.frame) for name in peer.inbox_links):
                 peer.inbox_uncaptured.append((mark, lost))
                 return
             peer.inbox_loss.add(lost, mark)

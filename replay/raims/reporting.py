@@ -11,7 +11,7 @@ from seqaudit.replay.contract.worth import SHOWN, Claim, Doubt, Span
 from seqaudit.replay.raims.clocks import off
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW
-from seqaudit.replay.raims.links import BYTES_MISSING, Missing
+from seqaudit.replay.raims.links import NOT_HERE, Missing
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.truth import Loss
@@ -226,7 +226,7 @@ class RaimsReporter(Reporter[Subject]):
             return DROPPED
         behind = self.engine.links.behind(stream)
         for missing in (*(gap.missing for gap in stream.gaps), *stream.borders, behind):
-            if not _is_told(missing) or missing is BYTES_MISSING:
+            if not _is_told(missing) or missing in NOT_HERE:
                 return f"{NOT_CAPTURED}: {missing.reason}"
         return None
 

@@ -9,6 +9,7 @@ from seqaudit.replay.raims.advisories import INBOUND, OUTBOUND, Advisory, Outbou
 from seqaudit.replay.raims.convergence import Convergence, Join
 from seqaudit.replay.raims.inbox_link import InboxLink
 from seqaudit.replay.raims.link_table import INBOX
+from seqaudit.replay.raims.links import BORDER_UNSEEN
 from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peers import LossCounter, Peer
@@ -170,6 +171,8 @@ def _unknown(report: RaimsReporter, observer: Observer, peer: Peer) -> dict[str,
         unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), NOT_JOINED)
     if peer.doubted:
         unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), SEEMED_SILENT)
+    if peer.border_unseen:
+        unknown["ibx_loss"] = f"{NOT_CAPTURED}: {BORDER_UNSEEN.why}"
     if peer.unread:
         unknown["ibx_loss"] = own_words.UNREAD
     if observer.unread is not None:

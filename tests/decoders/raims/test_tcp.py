@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seqaudit.decoders.contract.events import Kind
+from seqaudit.decoders.contract.events import BEGUN, END, Ending, Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.network.packets import FrameOutcome
 from seqaudit.decoders.raims.messages import crc32c
@@ -20,7 +20,7 @@ from seqaudit.decoders.raims.tcp import (
     RaimsStreams,
     is_key,
 )
-from seqaudit.decoders.tcp.framing import MESSAGE, Connection, Match, StreamFrames
+from seqaudit.decoders.tcp.framing import MESSAGE, Connection, ConnectionEnd, Match, StreamFrames
 from tests.decoders.raims.builders import caba, data
 
 MESSAGES = [data("_1.A", 7), caba("_X.HELO", ("user", "A"), sort=3, options=16, path=1),
@@ -111,7 +111,9 @@ def frames(contents: list[tuple[bytes, int, int]], lost: int = 0) -> StreamFrame
     count = len(contents)
     zeros = np.zeros(count, np.int64)
     return StreamFrames(
-        connection=Connection(0, "tcp|x", (("10.77.0.1", 9001), ("10.77.0.2", 50000))),
+        connection=Connection(
+            0, "tcp|x", (("10.77.0.1", 9001), ("10.77.0.2", 50000)), began=(True, True)
+        ),
         data=held,
         compile_it=False,
         start=np.concatenate([[0], stop[:-1]]).astype(np.int64),
@@ -170,15 +172,35 @@ def test_an_encrypted_link_is_told_once_and_is_undecodable() -> None:
         assert decoder.account()["undecoded"] == {"encrypted raims link": 1}
 
 
-def test_a_reset_is_told_with_the_last_word_of_the_other_end() -> None:
+@pytest.mark.parametrize("began", [True, False])
+def test_a_direction_that_begins_in_its_middle_says_so(began: bool) -> None:
+    decoder = RaimsStreamDecoder(DecodeSettings())
+    given_frames = frames([(data("_1.A", n), MESSAGE, 3 + n) for n in (1, 2)])
+    given_frames.connection.began = began, False
+    rows = [row for batch in decoder.decode(given_frames) for row in batch.to_pylist()]
+    rows += [row for batch in decoder.decode(given_frames) for row in batch.to_pylist()]
+    told = [row for row in rows if row["wire_kind"] == BEGUN]
+    assert [(r["stream"], r["frame"]) for r in told] == [
+        ("tcp:10.77.0.1:9001>10.77.0.2:50000|", 4)
+    ][began:]
+    assert all(r["index"] < min(row["index"] for row in rows if row != r) for r in told)
+
+
+@pytest.mark.parametrize("how", list(Ending))
+def test_an_end_is_told_with_the_last_word_of_the_other_end(how: Ending) -> None:
+    """A RST where it came, any other end behind the last segment."""
     decoder = RaimsStreamDecoder(DecodeSettings())
     given_frames = frames([(data("_1.A", n), MESSAGE, 1 + n) for n in (1, 2, 3)])
     given_frames.direction[:] = [0, 1, 0]
     decoder.decode(given_frames)
-    given_frames.connection.ended, given_frames.connection.reset = True, (9, 77)
+    reset = (9, 77) if how is Ending.RESET else None
+    given_frames.connection.end = ConnectionEnd(12, 99, reset, (how, how))
     ended = replace(frames([]), connection=given_frames.connection)
     rows = [row for batch in decoder.decode(ended) for row in batch.to_pylist()]
     assert [(r["stream"], r["wire_kind"], r["frame"], r["at_ns"], r["detail"]) for r in rows] == [
-        ("tcp:10.77.0.1:9001>10.77.0.2:50000|", "RESET", 9, 77, '{"since":3}'),
-        ("tcp:10.77.0.2:50000>10.77.0.1:9001|", "RESET", 9, 77, '{"since":4}'),
+        (f"tcp:{link}|", END, *(reset or (12, 99)), f'{{"how":"{how}","since":{since}}}')
+        for link, since in (
+            ("10.77.0.1:9001>10.77.0.2:50000", 3),
+            ("10.77.0.2:50000>10.77.0.1:9001", 4),
+        )
     ]

@@ -1,6 +1,7 @@
 """TCP connections put together: every byte once and in order, holes told, every frame accounted."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from seqaudit.decoders.contract.events import Ending
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.stages import tcp as tcp_stage
@@ -184,6 +186,33 @@ def test_the_end_of_a_connection_says_where_it_was_reset() -> None:
     for frame in (4, 5):
         flow.feed(0, frame, 10 * frame, SERVER, 0, RST, 0, b"")
     assert flow.reset == (4, 40)
+
+
+END = said(b"", at=CLIENT + 4, flags=FIN | ACK)
+HELLO = Segment(0, SERVER, b"hello", ms=1000)
+
+
+@pytest.mark.parametrize(
+    ("behind", "how"),
+    [
+        ([], Ending.UNSEEN),
+        ([END], Ending.CLOSED),
+        ([said(b"b", at=CLIENT + 8), said(b"", at=CLIENT + 12, flags=FIN | ACK)], Ending.UNSEEN),
+        ([said(b"b", at=CLIENT + 4), said(b"", at=CLIENT + 8, flags=FIN | ACK)], Ending.CLOSED),
+        ([END, Segment(0, SERVER, flags=RST)], Ending.RESET),
+        ([HELLO], Ending.UNSEEN),
+        ([HELLO, replace(HELLO, ms=1200)], Ending.SILENT),
+        ([HELLO, replace(HELLO, ms=1200), said(b"", ms=1300)], Ending.UNSEEN),
+    ],
+)
+def test_how_what_an_end_sent_came_to_its_end(behind: list[Segment], how: Ending) -> None:
+    """Only what all bytes come before ends a direction: a FIN, or a silence in which the other end
+    asks again and again."""
+    done = run([*handshake(), said(b"a"), *behind])
+    (connection,) = done.streams.decoders[0].connections
+    assert connection.began == (True, True)
+    assert connection.end is not None
+    assert connection.end.endings[1] is how
 
 
 def test_data_with_the_syn_and_with_the_fin() -> None:

@@ -13,7 +13,7 @@ from seqaudit.decoders.contract.events import HOLE
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import argument, data_argument, kernel
 from seqaudit.decoders.network.packets import FrameOutcome
-from seqaudit.decoders.tcp.framing import Connection, Match, StreamFrames
+from seqaudit.decoders.tcp.framing import Connection, ConnectionEnd, Match, StreamFrames
 from seqaudit.decoders.zenoh import tcp as zenoh_tcp
 from seqaudit.decoders.zenoh.tcp import ZenohFraming, ZenohStreamDecoder, ZenohStreams
 from tests.decoders.zenoh import builders as z
@@ -179,7 +179,7 @@ def test_bytes_that_are_missing_behind_the_last_batch_are_told_when_the_connecti
     None
 ):
     connection = Connection(0, "tcp|x", (("10.0.0.1", 5), ("10.0.0.2", 7447)), spoke=[4, 6])
-    connection.ended, connection.end, connection.missing = True, (12, 99), (0, 144)
+    connection.end, connection.missing = ConnectionEnd(12, 99), (0, 144)
     nothing = [np.zeros(0, np.int64)] * 10
     frames = StreamFrames(connection, b"", False, *nothing)
     (hole,) = (row for rows in ZenohStreamDecoder().decode(frames) for row in rows.to_pylist())

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.decoders.contract.events import BEGUN, END, Ending, Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.results import FINDING, STREAM, TABLE
 from seqaudit.replay.contract.settings import Vantage
@@ -775,7 +775,7 @@ def test_what_came_just_before_a_reset_may_not_have_been_read(
             "PING", place / 10, seqno=place + 1, destination=ME, stream=f"tcp:x|{PEER}|.PING"
         )
     since = word_at and world.number
-    world.notice("RESET", 0.3, stream=f"tcp:{link}|", source=None, since=since)
+    world.notice(END, 0.3, stream=f"tcp:{link}|", source=None, how=Ending.RESET, since=since)
     rows = world.rows()
     (stream,) = [r.detail for r in rows if r.kind == STREAM and r.detail["role"] == "receiver"]
     (row,) = [r.detail for r in rows if r.kind == TABLE and r.detail["table"] == "loss"]
@@ -879,6 +879,45 @@ def test_what_a_daemon_passes_on_may_have_been_wanted_by_others(passed: bool) ->
     assert ("null_rte" in row["unknown"]) is passed
 
 
+@pytest.mark.parametrize(
+    ("how", "begun", "sure", "delivered"),
+    [
+        (Ending.CLOSED, False, "likely", [[F0, F0], [F0 + 3, F0 + 3]]),
+        (Ending.SILENT, False, "likely", [[F0, F0], [F0 + 3, F0 + 3]]),
+        (Ending.UNSEEN, False, "cannot be told", None),
+        (Ending.CLOSED, True, "cannot be told", None),
+    ],
+)
+def test_what_two_connections_did_not_carry_is_lost_where_the_capture_shows_their_border(
+    how: Ending, begun: bool, sure: str, delivered: object
+) -> None:
+    """Without the end of the first, or the begin of the second, messages may have come on either.
+    Not seen: raims_tcp_world 406, a hole over the end of a connection and the begin of the next."""
+    world = World()
+    world.data(F0, stamp=T0)
+    world.notice(END, 0.1, stream="tcp:x|", source=None, how=how, since=0)
+    if begun:
+        world.notice(BEGUN, 0.2, stream="tcp:y|", source=None)
+    world.data(F0 + 3, 0.2, stamp=T0, stream=f"tcp:y|{PEER}|_1.A")
+    rows = world.rows()
+    assert only(rows, "RA001")["certainty"] == sure
+    (stream,) = [r.detail for r in rows if r.kind == STREAM and r.detail["role"] == "receiver"]
+    assert stream["delivered"] == delivered
+    assert stream["lost"] == (None if delivered is None else 2)
+
+
+def test_numbers_to_one_daemon_that_step_over_an_end_that_is_not_captured_are_no_loss() -> None:
+    found = []
+    for how in (Ending.CLOSED, Ending.UNSEEN):
+        world = World()
+        world.notice("PING", seqno=1, destination=ME, stream=f"tcp:x|{PEER}|.PING")
+        world.notice(END, 0.1, stream="tcp:x|", source=None, how=how, since=0)
+        world.notice("PING", 0.2, seqno=4, destination=ME, stream=f"tcp:y|{PEER}|.PING")
+        (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+        found.append(row["ibx_loss"])
+    assert found == [2, None]
+
+
 def test_a_loss_behind_messages_that_may_not_have_been_read_is_likely() -> None:
     """How many the daemon counts there depends on what it had."""
     found = []
@@ -886,7 +925,9 @@ def test_a_loss_behind_messages_that_may_not_have_been_read_is_likely() -> None:
         world = World()
         world.data(F0, stamp=T0)
         if reset:
-            world.notice("RESET", 0.1, stream="tcp:x|", source=None, since=world.number - 1)
+            world.notice(
+                END, 0.1, stream="tcp:x|", source=None, how=Ending.RESET, since=world.number - 1
+            )
         world.data(F0 + 3, 0.2, stamp=T0)
         found.append(only(world.rows(), "RA001")["certainty"])
     assert found == ["proven", "likely"]

@@ -3,16 +3,13 @@
 from dataclasses import dataclass, field
 from typing import cast
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seqaudit.replay.contract.results import STREAM
 from seqaudit.replay.pgm.window import WindowSettings
 from seqaudit.replay.raims.link_table import LinkTable
 from seqaudit.replay.raims.links import PgmLink, Ready
 from seqaudit.replay.raims.settings import Settings
-from tests.replay.raims.builders import F0, PEER, World, sureness_of
 
 
 @dataclass
@@ -72,17 +69,3 @@ def test_holes_are_given_up_in_the_order_of_their_times(story: list[tuple[str, s
         list(table.give_up(now_ns))
         assert ours == naive
         assert table.waiting >= {one for one, holes in plain.items() if holes}
-
-
-@pytest.mark.parametrize(("greets", "sure"), [(True, "likely"), (False, "cannot be told")])
-def test_a_connection_that_begins_with_data_had_begun_before(greets: bool, sure: str) -> None:
-    """What was sent on it before is not in the capture, and need not be lost."""
-    world = World()
-    world.data(F0, stream=f"tcp:x|{PEER}|_1.A")
-    if greets:
-        world.notice("HB", 1.0, stream=f"tcp:y|{PEER}|.HB")
-    world.data(F0 + 3, 1.1, stream=f"tcp:y|{PEER}|_1.A")
-    rows = world.rows()
-    assert sureness_of(rows)["RA001"] == [sure]
-    (stream,) = [row.detail for row in rows if row.kind == STREAM]
-    assert stream["lost"] == (2 if greets else None)
