@@ -30,6 +30,7 @@ from seqaudit.pipeline.report.accounts import (
     borders_of,
     damaged_senders,
     misread_links,
+    nested_fragments,
     torn_carriers,
     torn_orders,
 )
@@ -103,6 +104,7 @@ class _Guess:
         damaged: (capture, address, kind) of senders whose packets are damaged where their checksum
             is wrong.
         carrying: (capture, link) of PGM links that carry messages, whatever comes first.
+        nested: captures with IP fragments in datagrams that came in fragments themselves.
         border_runs: runs whose landings have proven starts of pieces wrong.
     """
 
@@ -111,6 +113,7 @@ class _Guess:
     unordered: frozenset[int] = frozenset()
     damaged: frozenset[tuple[int, str, int]] = frozenset()
     carrying: frozenset[tuple[int, str]] = frozenset()
+    nested: frozenset[int] = frozenset()
     border_runs: int = 0
 
     def otherwise_than(self, other: "_Guess") -> set[int] | None:
@@ -123,7 +126,7 @@ class _Guess:
         damaged = self.damaged ^ other.damaged
         captures = {piece.capture for piece in pieces} | {capture for capture, _ in carriers}
         captures |= {capture for capture, *_ in damaged | (self.carrying ^ other.carrying)}
-        return captures | (self.unordered ^ other.unordered)
+        return captures | (self.unordered ^ other.unordered) | (self.nested ^ other.nested)
 
 
 class _CachedEvents(contextlib.ExitStack):
@@ -345,6 +348,11 @@ class _Job:
             return "decoding again: a piece did not know a TCP connection", replace(
                 guess, carriers=guess.carriers | torn
             )
+        nested = nested_fragments(accounts) - guess.nested
+        if nested:
+            return "decoding again: fragments came in fragments", replace(
+                guess, nested=guess.nested | nested
+            )
         misread = misread_links(accounts) - guess.carrying
         if misread:
             return "decoding again: a piece did not know what a PGM link carries", replace(
@@ -404,7 +412,12 @@ class _Job:
 
     def _settings_for(self, guess: _Guess) -> DecodeSettings:
         return self._planning.decode_settings(
-            guess.planned, guess.carriers, guess.unordered, guess.damaged, guess.carrying
+            guess.planned,
+            guess.carriers,
+            guess.unordered,
+            guess.damaged,
+            guess.carrying,
+            guess.nested,
         )
 
     def _on_spark(

@@ -165,6 +165,7 @@ class Planning:
         unordered: frozenset[int] = frozenset(),
         damaged: frozenset[tuple[int, str, int]] = frozenset(),
         carrying: frozenset[tuple[int, str]] = frozenset(),
+        nested: frozenset[int] = frozenset(),
     ) -> DecodeSettings:
         """What the stages of decoding are told."""
         return DecodeSettings(
@@ -178,6 +179,7 @@ class Planning:
             unordered=unordered,
             damaged=damaged,
             carrying=carrying,
+            nested=nested,
             chosen=tuple(files[0].chosen for files in planned.files),
             storage=remote.in_use(),
         )

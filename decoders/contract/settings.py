@@ -35,6 +35,8 @@ class DecodeSettings:
             where their checksum is wrong.
         carrying: (capture, link) of PGM links that carry messages, though a piece may first see
             something else of them.
+        nested: captures with IP fragments in datagrams that came in fragments themselves: theirs
+            are put together in one place.
         chosen: the networks of each capture whose packets are decoded; empty: all of all.
     """
 
@@ -49,6 +51,7 @@ class DecodeSettings:
     unordered: frozenset[int] = frozenset()
     damaged: frozenset[tuple[int, str, int]] = frozenset()
     carrying: frozenset[tuple[int, str]] = frozenset()
+    nested: frozenset[int] = frozenset()
     chosen: tuple[Chosen, ...] = field(default=(), hash=False)  # one each of ten thousand captures
 
     def chosen_of(self, capture: int) -> Chosen:

@@ -6,38 +6,48 @@ datagram's identity in ``carrier``.
 
 import json
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import as_column
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATION, ByName, Kind
-from seqaudit.decoders.kernels.loader import Int64s
+from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import CAPTURE_SYSTEM, OUTGOING
 from seqaudit.decoders.network.ip_datagram import Fragment
 from seqaudit.decoders.network.packets import Packets
 
+#: Carrier of all fragments of a capture in which some came in others.
+TOGETHER: Final = "ip"
 
-def segment_batch(packets: Packets, *, tunnels: bool = False) -> pa.RecordBatch | None:
+
+def segment_batch(packets: Packets, settings: DecodeSettings) -> pa.RecordBatch | None:
     """The SEGMENT rows of the fragments among ``packets``; None if there are none.
 
-    Args:
-        tunnels: those in networks that tunnels number are no part of datagrams outside.
+    Where some of the capture came in others (``DecodeSettings.nested``), all have one carrier, and
+    each says of which datagram it is.
     """
     rows = packets.fragments
     if not len(rows):
         return None
     records = rows + packets.first
     split = packets.datagrams.split << FRAME_BITS
-    carriers, details, payloads = _described(packets, records, tunnels)
+    capture = packets.datagrams.capture
+    carriers, facts, payloads = described(packets, tunnels=settings.chosen_of(capture).tunnels)
+    if capture in settings.nested:
+        named = zip(facts, carriers, strict=True)
+        facts = [own | {"datagram": carrier} for own, carrier in named]
+        carriers = [TOGETHER] * len(carriers)
+    details = [json.dumps(own, separators=(",", ":")) for own in facts]
     count = len(rows)
     frame = packets.records.frame[records] | split
     at_ns = packets.records.at_ns[records]
     zeros = np.zeros(count, np.int64)
     return event_batch(
         {
-            "capture": zeros + packets.datagrams.capture,
+            "capture": zeros + capture,
             "frame": frame,
             "index": zeros,
             "last_frame": frame,
@@ -60,10 +70,13 @@ def segment_batch(packets: Packets, *, tunnels: bool = False) -> pa.RecordBatch 
     )
 
 
-def _described(
-    packets: Packets, records: Int64s, tunnels: bool
-) -> tuple[list[str], list[str], list[bytes]]:
-    """Carriers, details and payloads of the fragments, which have these records."""
+def described(packets: Packets, *, tunnels: bool) -> tuple[list[str], list[ByName], list[bytes]]:
+    """Datagrams, facts (``Fragment``) and payloads of the fragments among ``packets``.
+
+    Args:
+        tunnels: those in networks that tunnels number are no part of datagrams outside.
+    """
+    records = packets.fragments + packets.first
     hosts = packets.datagrams.hosts
     data = packets.datagrams.data
     kept = (
@@ -74,7 +87,7 @@ def _described(
     frames = packets.records.original, packets.records.captured, packets.records.link
     fields += [column[records].tolist() for column in frames]
     carriers: list[str] = []
-    details: list[str] = []
+    told: list[ByName] = []
     payloads: list[bytes] = []
     for row in zip(*fields, strict=True):
         source, destination, protocol, ip_id, place, length, ttl, packet_type, *more = row
@@ -83,7 +96,7 @@ def _described(
         version = 6 if ":" in hosts[source] else 4
         inside = f"|{network}" if tunnels and network >> k.KEY_KIND else ""
         carriers.append(f"ip|{ends}|{'ipv6' if version == 6 else protocol}|{ip_id}{inside}")
-        facts = {
+        facts: ByName = {
             "version": version,
             "source": hosts[source],
             "destination": hosts[destination],
@@ -102,9 +115,9 @@ def _described(
             facts["network"] = network
         if tunnel:
             facts["tunnel"] = tunnel
-        details.append(json.dumps(facts, separators=(",", ":")))
+        told.append(facts)
         payloads.append(bytes(data[start:stop]))
-    return carriers, details, payloads
+    return carriers, told, payloads
 
 
 def event_batch(columns: ByName, count: int) -> pa.RecordBatch:

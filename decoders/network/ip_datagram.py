@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from seqaudit.decoders.contract.events import FRAME_BITS, ByName
+from seqaudit.decoders.network.packets import FrameOutcome
 
 MISSING_RANGES: Final = 16  # told of an incomplete datagram
 MAX_IPV4_BYTES: Final = 65_535 - 20
@@ -20,36 +21,6 @@ PRINT_BYTES: Final = 16
 FRAGMENT_WEIGHT: Final = 256  # bytes that Python needs around a fragment's own
 
 Span = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """One SEGMENT row.
-
-    ``facts``: version, source, destination, protocol, id, offset, more, length (of what it
-    carries), ttl, outgoing (link layer), wire and captured (bytes of the frame), link (its type);
-    network and tunnel, as the kernel has them, where it came in one.
-    """
-
-    capture: int
-    carrier: str
-    frame: int  # of the job
-    at_ns: int
-    facts: ByName
-    payload: bytes  # as captured; less than facts["length"] where cut by snap length
-
-    @property
-    def start(self) -> int:
-        return int(self.facts["offset"])
-
-    @property
-    def stop(self) -> int:
-        return int(self.facts["offset"]) + int(self.facts["length"])
-
-    @property
-    def print(self) -> int:
-        """What a repeat of this very fragment shares with it; of use in this process only."""
-        return hash((self.start, self.stop, self.payload[:PRINT_BYTES]))
 
 
 @dataclass(slots=True)
@@ -74,10 +45,72 @@ class FrameSums:
 
 
 @dataclass(slots=True)
+class DatagramFate:
+    """What became of a datagram; null: not known yet.
+
+    Attributes:
+        frames: of repeats, which wait to share it: by split.
+        shared_by: fates of the datagrams that its fragments came in.
+    """
+
+    outcome: FrameOutcome | None = None
+    reason: str = ""
+    frames: dict[int, FrameSums] = field(default_factory=dict)
+    shared_by: list["DatagramFate"] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """One SEGMENT row, or what a datagram carries that came in fragments itself.
+
+    ``facts``: version, source, destination, protocol, id, offset, more, length (of what it
+    carries), ttl, outgoing (link layer), wire and captured (bytes of the frame), link (its type);
+    network and tunnel, as the kernel has them, where it came in one; datagram, where that is not
+    its carrier.
+    """
+
+    capture: int
+    carrier: str
+    frame: int  # of the job
+    at_ns: int
+    facts: ByName
+    payload: bytes  # as captured; less than facts["length"] where cut by snap length
+    outer: "Assembly | None" = None  # the datagram that it came in
+
+    @property
+    def datagram(self) -> str:
+        """The identity of the datagram that it is of."""
+        return str(self.facts.get("datagram", self.carrier))
+
+    @property
+    def frames(self) -> dict[int, FrameSums]:
+        """The frames that it came in, by split."""
+        if self.outer is not None:
+            return self.outer.frames
+        wire, captured, link = (self.facts[name] for name in ("wire", "captured", "link"))
+        own = FrameSums(1, captured, wire, {self.at_ns}, {link: 1})
+        return {self.frame >> FRAME_BITS: own}
+
+    @property
+    def start(self) -> int:
+        return int(self.facts["offset"])
+
+    @property
+    def stop(self) -> int:
+        return int(self.facts["offset"]) + int(self.facts["length"])
+
+    @property
+    def print(self) -> int:
+        """What a repeat of this very fragment shares with it; of use in this process only."""
+        return hash((self.start, self.stop, self.payload[:PRINT_BYTES]))
+
+
+@dataclass(slots=True)
 class Assembly:
     """A datagram of which fragments have come; ``first`` is the earliest of them."""
 
     first: Fragment
+    fate: DatagramFate = field(default_factory=DatagramFate)
     frames: dict[int, FrameSums] = field(default_factory=dict)  # by split
     last_frame: int = 0
     low_ttl: int = 255
@@ -111,11 +144,11 @@ class Assembly:
         return sum(own.wire_bytes for own in self.frames.values())
 
     def add(self, fragment: Fragment) -> None:
-        split = fragment.frame >> FRAME_BITS
         facts = fragment.facts
-        self.frames.setdefault(split, FrameSums()).add(
-            FrameSums(1, facts["captured"], facts["wire"], {fragment.at_ns}, {facts["link"]: 1})
-        )
+        for split, sums in fragment.frames.items():
+            self.frames.setdefault(split, FrameSums()).add(sums)
+        if fragment.outer is not None:
+            self.fate.shared_by.append(fragment.outer.fate)
         self.last_frame = max(self.last_frame, fragment.frame)
         self.low_ttl = min(self.low_ttl, int(facts["ttl"]))
         self.high_ttl = max(self.high_ttl, int(facts["ttl"]))

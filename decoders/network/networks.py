@@ -175,17 +175,27 @@ class NetworksSeen:
         self._hosts: Sequence[str] | None = None
         self._digests = np.zeros(0, np.int64)
 
+    def captured(self, packets: Packets, claimed: Int64s | int, segments: Int64s) -> None:
+        """Packets as they were captured (``note``)."""
+        times = packets.record_column("at_ns")
+        self.note(packets, packets.column(k.NETWORK), claimed, segments, times)
+
     def note(
-        self, packets: Packets, claimed: Int64s | int, segments: Int64s, times: Int64s
+        self,
+        packets: Packets,
+        networks: Int64s,
+        claimed: Int64s | int,
+        segments: Int64s,
+        times: Int64s,
     ) -> None:
         """Packets of which some are of a numbered network.
 
         Args:
+            networks: of each, 0: of none.
             claimed: per row of ``packets.datagrams``, the number of its system or -1.
             segments: rows of TCP that may be of a system.
             times: of all records.
         """
-        networks = packets.column(k.NETWORK)
         if not networks.any():
             return
         ours = packets.record_column("frame") > 0

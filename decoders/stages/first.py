@@ -109,8 +109,8 @@ def decode_piece(
                 yield from carrier.feed(packets)
             yield from streams.feed(packets)
             if packets.networked:
-                seen.note(packets, claimed, streams.rows, packets.record_column("at_ns"))
-            segments = segment_batch(packets, tunnels=networks.tunnels)
+                seen.captured(packets, claimed, streams.rows)
+            segments = segment_batch(packets, settings)
             if segments is not None:
                 yield from [segments] if assembler is None else assembler.feed(segments)
     yield from dispatcher.finish()

@@ -8,12 +8,13 @@ Rules: identity is (source, destination, protocol, id), for IPv6 without the pro
 8200 4.5). A datagram is given up 30 s after its first fragment. Its frame and time are those of the
 fragment that completes it, as in Wireshark. Fragments of a datagram that was complete already are
 repeats and share its fate; all of them again are the datagram again, a network duplicate if that
-was within 2 s.
+was within 2 s. In captures where that was seen (``DecodeSettings.nested``) a datagram may carry a
+fragment of another, as where a tunnel's packets were too long for the way; they share a fate.
 """
 
 import ipaddress
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -25,8 +26,8 @@ from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import OF_NOBODY, Accounts
 from seqaudit.decoders.network.checksums import ChecksumCheck
-from seqaudit.decoders.network.fragment_rows import read_segments
-from seqaudit.decoders.network.ip_datagram import Assembly, Fragment, FrameSums
+from seqaudit.decoders.network.fragment_rows import described, read_segments
+from seqaudit.decoders.network.ip_datagram import Assembly, DatagramFate, Fragment, FrameSums
 from seqaudit.decoders.network.networks import NetworksSeen, elsewhere
 from seqaudit.decoders.network.packets import (
     SETTLED,
@@ -55,16 +56,7 @@ FRAME_MASK: Final = (1 << FRAME_BITS) - 1
 ELSEWHERE: Final = "of another network"
 DAMAGED: Final = SETTLED[k.DAMAGED][1]
 
-Key = tuple[int, str]  # capture, carrier
-
-
-@dataclass(slots=True)
-class DatagramFate:
-    """What became of a datagram, and frames that wait to share it."""
-
-    outcome: FrameOutcome | None = None
-    reason: str = ""
-    frames: dict[int, FrameSums] = field(default_factory=dict)  # of repeats: by split
+Key = tuple[int, str]  # capture, and the carrier of rows or the identity of a datagram
 
 
 @dataclass(slots=True)
@@ -75,8 +67,7 @@ class Whole:
     capture: int
     frame: int
     at_ns: int
-    duplicate: bool
-    fate: DatagramFate
+    duplicate: bool = False
     incomplete: bool = False
 
 
@@ -87,8 +78,7 @@ class Offered(NamedTuple):
         system: that claimed it; "": none has.
         protocol, source, destination, port: of the packet that a tunnel carries, if it is one's.
         ttl: lowest and highest of that packet; null: it came in no tunnel.
-        nested: that packet is a fragment itself. Nothing is put together with it, as fragments are
-            told apart by their ends, and its frames show those of the tunnel.
+        nested: that packet is a fragment itself, and this capture was not known to have such.
         tunnel: that carries it (``packet_words.TUNNEL``); 0: none.
     """
 
@@ -136,6 +126,7 @@ class Assembler:
         self._by_carrier = by_carrier
         self._compile_it = settings.compile_it if compile_it is None else compile_it
         self._limit = held_bytes
+        self._carrier: Key | None = None  # of the last row
         self._open: dict[Key, Assembly] = {}
         self._held = 0
         self._remembered: dict[Key, Remembered] = {}
@@ -149,12 +140,13 @@ class Assembler:
     def feed(self, segments: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Take SEGMENT rows in; yields the events of what they complete."""
         for fragment in read_segments(segments):
-            key = fragment.capture, fragment.carrier
-            if self._by_carrier and key not in self._open and key not in self._remembered:
+            carrier = fragment.capture, fragment.carrier
+            if self._by_carrier and carrier != self._carrier:
                 self._close_all()
                 self._remembered.clear()
                 self._prints = 0
-            self._add(key, fragment)
+            self._carrier = carrier
+            self._add(fragment)
             while self._held > self._limit:
                 self._give_up(next(iter(self._open)))
             waiting = max(len(self._ready), len(self._accounts.problems))
@@ -166,7 +158,8 @@ class Assembler:
         self._close_all()
         yield from self._flush()
 
-    def _add(self, key: Key, fragment: Fragment) -> None:
+    def _add(self, fragment: Fragment) -> None:
+        key = fragment.capture, fragment.datagram
         assembly = self._open.get(key)
         if assembly is not None and (
             abs(fragment.at_ns - assembly.first.at_ns) > TIMEOUT_NS
@@ -197,12 +190,44 @@ class Assembler:
             and before.digest == digest
             and abs(last.at_ns - before.at_ns) <= DUPLICATE_NS
         )
-        fate = DatagramFate()
-        self._remembered[key] = Remembered(last.at_ns, digest, assembly.prints, fate)
+        self._remembered[key] = Remembered(last.at_ns, digest, assembly.prints, assembly.fate)
         self._prints += len(assembly.prints)
         while self._prints > REMEMBERED:
             self._forget(next(iter(self._remembered)))
-        self._make_ready(Whole(assembly, last.capture, last.frame, last.at_ns, duplicate, fate))
+        whole = Whole(assembly, last.capture, last.frame, last.at_ns, duplicate)
+        inner = self._fragment_in(whole) if last.capture in self._settings.nested else None
+        if inner is None:
+            self._make_ready(whole)
+        else:
+            self._add(inner)
+
+    def _fragment_in(self, whole: Whole) -> Fragment | None:
+        """The fragment of another datagram that this one carries, if so."""
+        split, assembly = whole.frame >> FRAME_BITS, whole.assembly
+        tunnels = self._settings.chosen_of(whole.capture).tunnels
+        for packets in self._reader(whole.capture, split).read(_records([whole])):
+            for carrier, facts, payload in zip(*described(packets, tunnels=tunnels), strict=True):
+                outer = assembly.first.facts
+                unseen = 0 if outer.get("tunnel") else assembly.frame_count
+                account = self._accounts.of(whole.capture, split)
+                account.add_tunnelled(
+                    facts["source"], facts["destination"], facts["tunnel"], unseen
+                )
+                account.fragments["nested"] = account.fragments.get("nested", 0) + 1
+                facts |= {"outgoing": int(assembly.outgoing)}
+                if "network" not in facts and "network" in outer:
+                    facts["network"] = outer["network"]
+                return Fragment(
+                    whole.capture, carrier, whole.frame, whole.at_ns, facts, payload, assembly
+                )
+        return None
+
+    def _reader(self, capture: int, split: int) -> PacketReader:
+        compile_it = self._compile_it
+        if compile_it is None:
+            compile_it = self._seen_bytes // 100 >= COMPILE_FROM_RECORDS
+        carriers = self._settings.feed_carriers
+        return PacketReader(capture, split, compile_it=compile_it, carriers=carriers)
 
     def _forget(self, key: Key) -> Remembered | None:
         known = self._remembered.pop(key, None)
@@ -237,15 +262,14 @@ class Assembler:
         assembly = self._open.pop(key)
         self._held -= assembly.weight
         known = self._repeated(key, assembly)
-        first = assembly.first
-        if known is not None:
-            for split, frames in assembly.frames.items():
-                if known.fate.outcome is None:
-                    known.fate.frames.setdefault(split, FrameSums()).add(frames)
-                else:
-                    self._count(first.capture, split, known.fate.outcome, frames, known.fate.reason)
-        else:
+        if known is None:
             self._ask_whose(assembly)
+        elif known.fate.outcome is None:
+            for split, frames in assembly.frames.items():
+                known.fate.frames.setdefault(split, FrameSums()).add(frames)
+            known.fate.shared_by += assembly.fate.shared_by
+        else:
+            self._settle(assembly, known.fate.outcome, known.fate.reason)
 
     def _ask_whose(self, assembly: Assembly) -> None:
         """Of what is spoiled or incomplete its beginning shows that."""
@@ -257,9 +281,7 @@ class Assembler:
                 self._no_datagram(assembly, "")
         else:
             self._make_ready(
-                Whole(
-                    assembly, first.capture, first.frame, first.at_ns, False, DatagramFate(), True
-                )
+                Whole(assembly, first.capture, first.frame, first.at_ns, incomplete=True)
             )
 
     def _no_datagram(self, assembly: Assembly, system: str) -> None:
@@ -267,14 +289,11 @@ class Assembler:
         capture = assembly.first.capture
         if assembly.spoiled:
             reason = assembly.spoiled if system else OF_NOBODY
-            for split, frames in assembly.frames.items():
-                self._count(capture, split, FrameOutcome.MALFORMED, frames, reason)
+            self._settle(assembly, FrameOutcome.MALFORMED, reason)
             self._problem(assembly, "contradicting fragments", {"why": assembly.spoiled})
             return
         outcome = FrameOutcome.UNDECODABLE if system else FrameOutcome.OTHER
-        for split, frames in assembly.frames.items():
-            reason = "incomplete IP datagram" if system else ""
-            self._count(capture, split, outcome, frames, reason)
+        self._settle(assembly, outcome, "incomplete IP datagram" if system else "")
         counts = self._accounts.of(capture, assembly.first.frame >> FRAME_BITS).fragments
         counts["incomplete"] += 1
         counts["missing"] += assembly.lacking()
@@ -303,6 +322,17 @@ class Assembler:
             first.capture, "FRAGMENT", (first.frame, assembly.last_frame), first.at_ns, detail,
             count=assembly.frame_count, fresh_id=facts["id"],
         )  # fmt: skip
+
+    def _settle(self, assembly: Assembly, outcome: FrameOutcome, reason: str) -> None:
+        """Count its frames, and those that share its fate."""
+        capture, fates = assembly.first.capture, [assembly.fate]
+        for split, frames in assembly.frames.items():
+            self._count(capture, split, outcome, frames, reason)
+        for fate in fates:
+            fate.outcome, fate.reason = outcome, reason
+            for split, frames in fate.frames.items():
+                self._count(capture, split, outcome, frames, reason)
+            fates += fate.shared_by
 
     def _count(
         self, capture: int, split: int, outcome: FrameOutcome, sums: FrameSums, reason: str
@@ -348,13 +378,10 @@ class Assembler:
         checksums = ChecksumCheck(self._settings.damaged_of(key[0]), fragmented=True)
         for one in self._offer(key, wholes, dispatcher, batches, checksums):
             whole, system = one.whole, one.system
-            assembly, fate = whole.assembly, whole.fate
+            assembly = whole.assembly
             if one.reason == DAMAGED:
                 account.add_damaged([whole.frame & FRAME_MASK], [whole.at_ns])
-            fate.outcome, fate.reason = one.outcome, one.reason
-            for frames in (assembly.frames, fate.frames):
-                for split, sums in frames.items():
-                    self._count(whole.capture, split, one.outcome, sums, one.reason)
+            self._settle(assembly, one.outcome, one.reason)
             if one.reason == ELSEWHERE:
                 continue
             if one.tunnel:  # frames in one themselves are counted as in that
@@ -393,11 +420,7 @@ class Assembler:
     ) -> Iterator[Offered]:
         """Each datagram, and what became of it."""
         capture, split = key
-        compile_it = self._compile_it
-        if compile_it is None:
-            compile_it = self._seen_bytes // 100 >= COMPILE_FROM_RECORDS
-        carriers = self._settings.feed_carriers
-        reader = PacketReader(capture, split, compile_it=compile_it, carriers=carriers)
+        reader = self._reader(capture, split)
         chosen = self._settings.chosen_of(capture)
         for found in reader.read(_records(wholes)):
             packets = found if checksums is None else checksums.judged(reader, found)
@@ -411,18 +434,19 @@ class Assembler:
             before = np.array(
                 [one.assembly.first.facts.get("network", 0) for one in part], np.int64
             )
-            networks = packets.column(k.NETWORK)
-            others = ~chosen.takes(np.where(networks, networks, before))[packets.rows]
+            inside = packets.column(k.NETWORK)
+            networks = np.where(inside, inside, before)
+            others = ~chosen.takes(networks)[packets.rows]
             datagrams.outcome[np.repeat(others, 2)] = FrameOutcome.OTHER
-            away = elsewhere(chosen, before, networks).tolist()
+            away = elsewhere(chosen, before, inside).tolist()
             decoded, claimant = dispatcher.decode(datagrams)
             if checksums is not None:
                 own = claimant if isinstance(claimant, int) else claimant[::2]
                 checksums.note(packets, own)
-                if packets.networked and not chosen.networks:
+                if networks.any() and not chosen.networks:
                     times = np.array([whole.at_ns for whole in part], np.int64)
                     seen = self._seen.setdefault(key, NetworksSeen())
-                    seen.note(packets, own, np.zeros(0, np.int64), times)
+                    seen.note(packets, networks, own, np.zeros(0, np.int64), times)
             claimed = np.broadcast_to(claimant, datagrams.count)
             batches += decoded
             at = 0

@@ -72,6 +72,7 @@ COMMENTS: Final = 5
 OF_BORDERS: Final = (
     "piece", "begin", "landing", "begin_state", "landing_state", "error", "shipped", "order",
     "checksums", "carried", "unread", "networks", "messages_by", "frames",
+    "fragments",
 )  # fmt: skip
 
 
@@ -461,6 +462,13 @@ def misread_links(accounts: Iterable[PlacedAccount]) -> frozenset[tuple[int, str
         carried.update((account["capture"], link) for link in account.get("carried", ()))
         unread.update((account["capture"], link) for link in account.get("unread", ()))
     return frozenset(carried & unread)
+
+
+def nested_fragments(accounts: Iterable[PlacedAccount]) -> frozenset[int]:
+    """Captures in which a datagram that came in fragments carries a fragment of another."""
+    return frozenset(
+        account["capture"] for account in accounts if account.get("fragments", {}).get("nested")
+    )
 
 
 def apart_in(accounts: Iterable[PlacedAccount]) -> list[frozenset[int]]:

@@ -17,8 +17,7 @@ rest on, and are weighed once more here.
     CP021           a hole at each packet that is damaged, by its frame; and everywhere, if there
                     are packets of which nobody can tell whether they are
     CP005           none: a datagram of which a fragment is missing is missing like any other, and
-                    the rules of loss say whether it was lost or not captured; everywhere, if there
-                    are fragments that came in others
+                    the rules of loss say whether it was lost or not captured
     CP006           a hole at each datagram of a system that could not be decoded, by its frame
     CP012           none here: of what was not captured nobody knows the stream; what rests on its
                     absence is likely at most without a certificate
@@ -63,8 +62,6 @@ def spans_of(account: MergedAccount, vantage: Vantage) -> list[Span]:
     if count := account.undecoded_frames["count"]:
         why = f"{_counted(count, 'datagram')} not decoded"
         spans += _at_each(Doubt.UNDECODED, account.undecoded_frames, why)
-    if nested := account.figures["fragments"].get("nested"):
-        everywhere(Doubt.UNDECODED, f"{_counted(nested, 'fragment')} came in other fragments")
     if not vantage.sure:
         everywhere(Doubt.ELSEWHERE, MAY_BE_MIRROR)
     doubled = twice([account.twice])

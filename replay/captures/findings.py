@@ -157,19 +157,8 @@ def _bytes_missing(tcp: Mapping[str, int]) -> Iterator[Finding]:
 
 
 def _fragments(counts: Mapping[str, int]) -> Iterator[Finding]:
-    """Datagrams that are not whole; of those in fragments of fragments nobody can tell."""
-    incomplete, nested = counts.get("incomplete", 0), counts.get("nested", 0)
-    if nested:
-        yield _finding(
-            "CP005",
-            "{nested:fragment} came in datagrams that were fragmented once more, as in a tunnel, "
-            "and {nested|was|were} not put together: what {nested|it carries|they carry} is "
-            "unknown, and of {count:incomplete datagram} whether any fragment is missing here.",
-            Certainty.UNDECIDABLE,
-            count=incomplete,
-            nested=nested,
-        )
-    elif incomplete:
+    """Datagrams that are not whole."""
+    if incomplete := counts.get("incomplete", 0):
         yield _finding(
             "CP005",
             "{count:fragmented IP datagram} could not be put together again: at least "

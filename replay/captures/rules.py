@@ -41,8 +41,7 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "CP005", "fragments-incomplete",
         "IP datagrams could not be put together again; one lost fragment loses every message of "
         "its datagram.",
-        "Fragments of a datagram are missing when the capture ends or after 30 s. Where fragments "
-        "came in fragments of a tunnel's, it cannot be told which are missing.",
+        "Fragments of a datagram are missing when the capture ends or after 30 s.",
         "Look for loss on the path of the fragments; lower the bundle size below the MTU.",
         "jgroups.md 1.3"),
     warning(

@@ -6,6 +6,7 @@ import json
 import random
 import struct
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -177,9 +178,18 @@ def test_each_network_is_judged_as_if_it_were_alone(
     bench.judged_as_alone(mixed, [bench.write("one", one), bench.write("other", other)])
 
 
-def test_packets_of_a_tunnel_that_came_in_fragments_are_of_their_network(bench: Bench) -> None:
+@pytest.mark.parametrize("nested", [False, True])
+def test_packets_of_a_tunnel_that_came_in_fragments_are_of_their_network(
+    bench: Bench, nested: bool
+) -> None:
+    def sent(name: str) -> list[Record]:
+        plain = bench.records(name)
+        if not nested:
+            return plain
+        return [replace(r, data=p, size=len(p)) for r in plain for p in in_own_fragments(r.data)]
+
     one, other = (
-        in_fragments(behind(bench.records(name), in_vxlan, number), number * 5000)
+        in_fragments(behind(sent(name), in_vxlan, number), number * 5000)
         for name, number in zip(PAIRS[0], (5, 6), strict=True)
     )
     mixed = bench.write("mixed", one, other)
@@ -206,6 +216,54 @@ def test_each_frame_of_a_fragmented_tunnel_is_of_one_network(bench: Bench) -> No
     assert len(captures) == 3
     assert sum(own["frames"] for own in captures) == len(read(mixed).records)
     assert all(sum(own["frames_by"].values()) == own["frames"] for own in captures)
+
+
+def in_own_fragments(frame: bytes) -> list[bytes]:
+    """A long IPv4 packet in two fragments of its own."""
+    if len(frame) < 200:
+        return [frame]
+    parts = []
+    for begin, stop, place in ((34, 34 + 96, 1 << 13), (34 + 96, len(frame), 12)):
+        head = bytearray(frame[14:34])
+        head[2:4] = (20 + stop - begin).to_bytes(2, "big")
+        head[6:8] = place.to_bytes(2, "big")
+        head[10:12] = bytes(2)
+        total = sum(struct.unpack(">10H", head))
+        head[10:12] = (~((total & 0xFFFF) + (total >> 16)) & 0xFFFF).to_bytes(2, "big")
+        parts.append(frame[:14] + bytes(head) + frame[begin:stop])
+    return parts
+
+
+@pytest.mark.parametrize("name", [PAIRS[0][0], PAIRS[2][0], PAIRS[4][0]])
+def test_what_came_in_fragments_of_fragments_is_judged_as_if_it_had_not(
+    bench: Bench, name: str
+) -> None:
+    """A tunnel whose packets are too long for the way carries fragments of what was too long for
+    the tunnel: the capture is decoded once more, and says the same wherever it is cut."""
+    plain = bench.records(name)
+    parts = [replace(r, data=p, size=len(p)) for r in plain for p in in_own_fragments(r.data)]
+    once = bench.write("once", behind(parts, in_vxlan, 5))
+    twice = bench.write("twice", in_fragments(behind(parts, in_vxlan, 5), 5000))
+    report, expected = bench.report(twice), bench.report(once)
+    assert len(report["captures"]) == 1 and report["captures"][0]["fragments"]["nested"] > 0
+    for part in ("streams", "gaps"):
+        assert without_frames(report[part]) == without_frames(expected[part]), part
+    rules = [Counter(one["rule"] for one in told["findings"]) for told in (report, expected)]
+    assert rules[0] == rules[1]
+    borders = record_offsets(twice.read_bytes())
+    cut = Options(engine="direct", cuts={str(twice): borders[100 : len(borders) : 150]})
+    assert bench.report(twice, cut) == report
+
+
+def without_frames(rows: Any) -> Any:
+    """Report rows without the numbers of frames."""
+    if isinstance(rows, dict):
+        return {
+            key: without_frames(value)
+            for key, value in rows.items()
+            if "frame" not in key and key != "filter"
+        }
+    return [without_frames(one) for one in rows] if isinstance(rows, list) else rows
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)

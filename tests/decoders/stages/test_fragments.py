@@ -139,10 +139,12 @@ class Run:
 
 
 def run(
-    path: str, *, cuts: Sequence[int] = (), in_piece: bool = False, shuffled: bool = True
+    path: str, *, cuts: Sequence[int] = (), in_piece: bool = False, nested: bool = False
 ) -> Run:
     """A capture through both stages, or through the first alone."""
-    settings = DecodeSettings(compile_it=False, finish_fragments=in_piece)
+    settings = DecodeSettings(
+        compile_it=False, finish_fragments=in_piece, nested=frozenset({0} if nested else ())
+    )
     pieces = plan_pieces(path, 0, 0, 1 << 40, cuts=list(cuts))
     table = pa.Table.from_batches(
         [batch for piece in pieces for batch in decode_piece(piece, settings)], EVENTS
@@ -156,14 +158,14 @@ def run(
     return Run(table.to_pylist())
 
 
-def both(tmp_path: Path, packets: Sequence[bytes], **more: Any) -> Run:
+def both(tmp_path: Path, packets: Sequence[bytes], *, nested: bool = False, **more: Any) -> Run:
     """The same in either stage; a cut in the middle of the records makes no difference."""
     capture = pcap(
         [ethernet(packet, 0x0800 if packet[0] >> 4 == 4 else 0x86DD) for packet in packets], **more
     )
     path = write(tmp_path / "capture.pcap", capture)
-    whole = run(path)
-    assert same(run(path, in_piece=True)) == same(whole)
+    whole = run(path, nested=nested)
+    assert same(run(path, in_piece=True, nested=nested)) == same(whole)
     return whole
 
 
@@ -416,18 +418,55 @@ def test_a_copy_in_a_tunnel_of_which_a_snap_length_left_less_is_a_repeat(tmp_pat
     assert done.parts == {"frames": 6, "datagrams": 1, "incomplete": 0, "missing": 0}
 
 
-def test_fragments_in_fragments_of_a_tunnel_are_counted(tmp_path: Path) -> None:
-    """A tunnel of too small an MTU cuts each large part of a datagram once more."""
+def cut_again(parts: Sequence[bytes], size: int, first_id: int = 500) -> list[bytes]:
+    """The same in GRE, whose packets are cut into fragments as well."""
     packets = []
-    for number, part in enumerate(fragments4(message(5, 3000), [1480, 1480], 77)):
-        tunnelled = b"\0\0\x08\0" + part  # GRE
-        for at in range(0, len(tunnelled), 1480):
-            more = at + 1480 < len(tunnelled)
-            part = tunnelled[at : at + 1480]
-            packets.append(ipv4(part, "10.1.1.1", protocol=47, ident=number, more=more, offset=at))
+    for number, part in enumerate(parts, first_id):
+        tunnelled = b"\0\0\x08\0" + part
+        for at in range(0, len(tunnelled), size):
+            more = at + size < len(tunnelled)
+            own = tunnelled[at : at + size]
+            packets.append(ipv4(own, "192.0.2.1", protocol=47, ident=number, more=more, offset=at))
+    return packets
+
+
+def test_fragments_in_fragments_of_a_tunnel_are_counted_and_then_put_together(
+    tmp_path: Path,
+) -> None:
+    """A tunnel of too small an MTU cuts each large part of a datagram once more."""
+    packets = cut_again(fragments4(message(5, 3000), [1480, 1480], 77), 1480)
     done = both(tmp_path, packets)
     assert (done.events, done.frames) == ([], 5)
-    assert done.parts["nested"] == 2
+    assert done.parts["nested"] == 2  # the third is in one packet
+    done = both(tmp_path, packets, nested=True)
+    (event,) = done.events
+    assert (event["seqno"], event["source"], event["fresh_id"]) == (5, "10.80.0.1", 77)
+    done.share(decoded=5)
+    assert done.parts == {"frames": 5, "datagrams": 1, "incomplete": 0, "missing": 0, "nested": 2}
+    told = [account["tunnels"] for account in done.accounts if account.get("tunnels")]
+    assert sum((Counter(one) for one in told), Counter()) == {"GRE": 5}
+
+
+def test_what_carries_a_fragment_shares_the_fate_of_its_datagram(tmp_path: Path) -> None:
+    parts = fragments4(message(5, 3000), [1480, 1480], 77)
+    packets = cut_again(parts, 1480)
+    both(tmp_path, [*packets, *packets[:2]], nested=True).share(decoded=7)  # repeats
+    lacking = both(tmp_path, packets[2:], nested=True)  # without its first fragment
+    lacking.share(other=3)
+    (told,) = lacking.problems
+    assert told["what"] == "incomplete IP datagram" and told["missing"] == [[0, 1480]]
+    both(tmp_path, packets[:4], nested=True).share(undecodable=4)
+    torn = both(tmp_path, [packets[0], *packets[2:]], nested=True)  # a fragment of a fragment
+    torn.share(other=4)
+
+
+def test_fragments_thrice_in_another_are_put_together(tmp_path: Path) -> None:
+    packets = fragments4(message(5, 900), [400, 400], 77)
+    for size in (320, 240):
+        packets = cut_again(packets, size, 600 + size)
+    done = both(tmp_path, packets, nested=True)
+    assert done.seqnos == [5]
+    done.share(decoded=len(packets))
 
 
 @pytest.mark.parametrize(
@@ -594,6 +633,8 @@ def traffic(draw: st.DrawFn) -> list[tuple[bytes, int]]:
             parts.insert(draw(st.integers(0, 3)), ipv4(b"\xee" * 8, ident=ident, more=True))
         if draw(st.booleans()):
             parts = draw(st.permutations(parts))
+        if draw(st.booleans()):
+            parts = cut_again(parts, 24, 1000 * (1 + seqno))
         packets += [(part, draw(st.sampled_from([1, SECOND // 2, 20 * SECOND]))) for part in parts]
     if draw(st.booleans()):
         packets = draw(st.permutations(packets))
@@ -603,19 +644,19 @@ def traffic(draw: st.DrawFn) -> list[tuple[bytes, int]]:
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(traffic(), st.data())
+@given(traffic(), st.booleans(), st.data())
 def test_cuts_and_stages_change_nothing(
-    tmp_path: Path, packets: list[tuple[bytes, int]], data: st.DataObject
+    tmp_path: Path, packets: list[tuple[bytes, int]], nested: bool, data: st.DataObject
 ) -> None:
     times = [START + sum(pause for _, pause in packets[: n + 1]) for n in range(len(packets))]
     capture = pcap([ethernet(packet) for packet, _ in packets], times_ns=times)
     path = write(tmp_path / "cut.pcap", capture)
-    whole = run(path)
-    assert same(run(path, in_piece=True)) == same(whole)
+    whole = run(path, nested=nested)
+    assert same(run(path, in_piece=True, nested=nested)) == same(whole)
     borders = record_offsets(capture)[1:-1]
     if borders:
         cuts = sorted(data.draw(st.sets(st.sampled_from(borders), min_size=1)))
-        split = run(path, cuts=cuts)
+        split = run(path, cuts=cuts, nested=nested)
         assert renumbered(split, cuts, capture) == renumbered(whole, [], capture)
 
 

@@ -82,14 +82,6 @@ def test_cp005_incomplete_datagrams_are_said_once() -> None:
     assert found == [("CP005", "proven", {"count": 2, "missing": 3})]
 
 
-def test_cp005_cannot_tell_what_is_missing_where_fragments_came_in_fragments() -> None:
-    found = judged(fragments={"incomplete": 2, "missing": 3, "nested": 2})
-    assert found == [("CP005", "cannot be told", {"count": 2, "nested": 2})]
-    assert judged(fragments={"nested": 1}) == [
-        ("CP005", "cannot be told", {"count": 0, "nested": 1})
-    ]
-
-
 def test_cp006_the_three_most_frequent_reasons_are_named() -> None:
     undecoded = {"b": 2, "a": 2, "unknown header 77": 9, "encrypted": 1}
     messages = {"unicast4": {"MSG": 1}, "nakack4": {"MSG": 1}}
