@@ -7,9 +7,9 @@ What is guessed first is proven by the run itself, such as where pieces start (p
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,21 +19,22 @@ import pyarrow as pa
 from seqaudit.decoders.capture.pieces import settle, walk_headers, with_proven_start
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.contract.events import EVENTS
+from seqaudit.decoders.contract.templates import Template
 from seqaudit.decoders.kernels import signals as interrupts
 from seqaudit.decoders.stages.registry import READERS, DecodeSettings
 from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.planning import Planning
-from seqaudit.pipeline.report.accounts import (
-    OF_BORDERS,
-    accounts_of,
+from seqaudit.pipeline.proofs import (
+    OF_PROOFS,
     borders_of,
     damaged_senders,
     misread_links,
     nested_fragments,
+    templates_before,
     torn_carriers,
-    torn_orders,
 )
+from seqaudit.pipeline.report.accounts import accounts_of, torn_orders
 from seqaudit.pipeline.report.build import build
 from seqaudit.pipeline.report.metrics import metrics_row
 from seqaudit.pipeline.report.result_store import HeldResults, stored
@@ -105,6 +106,7 @@ class _Guess:
             is wrong.
         carrying: (capture, link) of PGM links that carry messages, whatever comes first.
         nested: captures with IP fragments in datagrams that came in fragments themselves.
+        templates: of IPFIX, by capture and piece, that came before it.
         border_runs: runs whose landings have proven starts of pieces wrong.
     """
 
@@ -114,6 +116,7 @@ class _Guess:
     damaged: frozenset[tuple[int, str, int]] = frozenset()
     carrying: frozenset[tuple[int, str]] = frozenset()
     nested: frozenset[int] = frozenset()
+    templates: Mapping[tuple[int, int], tuple[Template, ...]] = field(default_factory=dict)
     border_runs: int = 0
 
     def otherwise_than(self, other: "_Guess") -> set[int] | None:
@@ -126,6 +129,12 @@ class _Guess:
         damaged = self.damaged ^ other.damaged
         captures = {piece.capture for piece in pieces} | {capture for capture, _ in carriers}
         captures |= {capture for capture, *_ in damaged | (self.carrying ^ other.carrying)}
+        pieces_told = self.templates.keys() | other.templates.keys()
+        captures |= {
+            place[0]
+            for place in pieces_told
+            if self.templates.get(place) != other.templates.get(place)
+        }
         return captures | (self.unordered ^ other.unordered) | (self.nested ^ other.nested)
 
 
@@ -184,7 +193,7 @@ class _Job:
         """What an interrupted decoding knows; of captures that it had not read to their end, that
         they were not."""
         report = self._replay_direct(self._files, parts)
-        read = {account["piece"] for account in accounts_of(direct.telling(parts), OF_BORDERS)}
+        read = {account["piece"] for account in accounts_of(direct.telling(parts), OF_PROOFS)}
         cut = {
             number: report["captures"][number]["path"]
             for number, files in enumerate(self._files)
@@ -316,7 +325,7 @@ class _Job:
     def _proven(self, guess: _Guess, rows: pa.Table) -> tuple[str, _Guess]:
         """What was wrong with a guess, empty if nothing was, and the guess made right."""
         planned = guess.planned
-        accounts = accounts_of(rows, OF_BORDERS)
+        accounts = accounts_of(rows, OF_PROOFS)
         if self._planning.leave_out_unreadable(planned, accounts):
             again = _Guess(self._planning.plan())
             return "reading the others again: a capture cannot be read", again
@@ -352,6 +361,11 @@ class _Job:
         if nested:
             return "decoding again: fragments came in fragments", replace(
                 guess, nested=guess.nested | nested
+            )
+        templates = templates_before(accounts)
+        if templates != guess.templates:
+            return "decoding again: a piece did not know templates of IPFIX", replace(
+                guess, templates=templates
             )
         misread = misread_links(accounts) - guess.carrying
         if misread:
@@ -418,6 +432,7 @@ class _Job:
             guess.damaged,
             guess.carrying,
             guess.nested,
+            guess.templates,
         )
 
     def _on_spark(

@@ -2,13 +2,14 @@
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from seqaudit.decoders.capture import remote
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.contract.networks import Chosen
+from seqaudit.decoders.contract.templates import Template
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network.account_rows import PlacedAccount
 from seqaudit.decoders.network.networks import is_tunnels
@@ -17,7 +18,8 @@ from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.direct import workers as forked
 from seqaudit.pipeline.direct.kernels_ready import load_for
 from seqaudit.pipeline.options import Options
-from seqaudit.pipeline.report.accounts import apart_in, by_capture, held_in, much_carried
+from seqaudit.pipeline.proofs import apart_in, held_in, much_carried
+from seqaudit.pipeline.report.accounts import by_capture
 from seqaudit.pipeline.shared.plan import (
     CaptureInput,
     Plan,
@@ -166,6 +168,7 @@ class Planning:
         damaged: frozenset[tuple[int, str, int]] = frozenset(),
         carrying: frozenset[tuple[int, str]] = frozenset(),
         nested: frozenset[int] = frozenset(),
+        templates: Mapping[tuple[int, int], tuple[Template, ...]] | None = None,
     ) -> DecodeSettings:
         """What the stages of decoding are told."""
         return DecodeSettings(
@@ -180,6 +183,7 @@ class Planning:
             damaged=damaged,
             carrying=carrying,
             nested=nested,
+            templates=templates or {},
             chosen=tuple(files[0].chosen for files in planned.files),
             storage=remote.in_use(),
         )

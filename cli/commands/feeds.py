@@ -139,6 +139,8 @@ def _count(feed: "Feed") -> str:
         return f"{feed.count} a {unit}"
     if counted.what == "blocks":
         return f"one for each block of a {unit}"
+    if counted.what == "records":
+        return "one for each data record, as templates lay them out"
     return f"one for every {counted.unit} bytes of a {unit} from byte {counted.start} on"
 
 

@@ -249,6 +249,7 @@ class Counting(StrEnum):
 
     BLOCKS = "blocks"  # the blocks that it holds
     BYTES = "bytes"  # what is behind ``Counted.start``, in units
+    RECORDS = "records"  # those of IPFIX, by its templates (``feeds.records``)
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,6 +408,11 @@ class Feed:
         """And those of its lines."""
         ends = (end for line in self.lines for end in line.ends)
         return (*self.own_places, *(Route(address, (port, port)) for address, port in ends))
+
+    @property
+    def counts_records(self) -> bool:
+        """Whether its numbers are those of IPFIX's data records."""
+        return self.counted is not None and self.counted.what == Counting.RECORDS
 
     @property
     def carrier(self) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from seqaudit.decoders.contract.networks import EVERYTHING, Chosen
+from seqaudit.decoders.contract.templates import Template
 
 if TYPE_CHECKING:
     from seqaudit.decoders.contract.feed_layout import Feed
@@ -37,6 +39,8 @@ class DecodeSettings:
             something else of them.
         nested: captures with IP fragments in datagrams that came in fragments themselves: theirs
             are put together in one place.
+        templates: by capture and piece, those of IPFIX that came before it; None: nobody knows what
+            did, as where datagrams are put together from fragments.
         chosen: the networks of each capture whose packets are decoded; empty: all of all.
     """
 
@@ -52,6 +56,9 @@ class DecodeSettings:
     damaged: frozenset[tuple[int, str, int]] = frozenset()
     carrying: frozenset[tuple[int, str]] = frozenset()
     nested: frozenset[int] = frozenset()
+    templates: Mapping[tuple[int, int], tuple[Template, ...]] | None = field(
+        default_factory=dict, hash=False
+    )
     chosen: tuple[Chosen, ...] = field(default=(), hash=False)  # one each of ten thousand captures
 
     def chosen_of(self, capture: int) -> Chosen:

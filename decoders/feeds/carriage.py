@@ -54,6 +54,8 @@ def framing(node: Node, big_endian: bool) -> FrameLayout:
 def checked(feed: Feed, entries: dict[str, Node]) -> Feed:
     """The feed with what its carrier makes of it; what the carrier has not is refused."""
     connection = [field for field in feed.fields if field.of_connection]
+    if feed.counts_records and not (feed.over_udp and feed.repeat is None):
+        entries["count"].fail("is of IPFIX on UDP, one message a datagram", "leave it out")
     if feed.framing is not None:
         return _framed(feed, entries)
     if feed.login or connection:

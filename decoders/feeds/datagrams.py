@@ -32,6 +32,7 @@ from seqaudit.decoders.contract.feed_layout import LINE_NAMES, Feed, Field, Type
 from seqaudit.decoders.contract.settings import FEED, DecodeSettings
 from seqaudit.decoders.feeds import words as k
 from seqaudit.decoders.feeds.ends import is_ethernet
+from seqaudit.decoders.feeds.records import UNKNOWN, RecordCounter
 from seqaudit.decoders.feeds.tables import ROWS, Tables, is_masked, key_words, message_name
 from seqaudit.decoders.kernels.loader import Int64s, argument, data_argument, kernel
 from seqaudit.decoders.network.packets import Datagrams
@@ -83,6 +84,8 @@ class FeedDecoder:
         self._hosts: Sequence[str] | None = None
         self._names: dict[int, tuple[str, str]] = {}
         self._where = (0, 0)
+        self._templates = settings.templates
+        self._counter: RecordCounter | None = None
 
     def decode(self, datagrams: Datagrams) -> list[pa.RecordBatch]:
         """Claim what is a feed's (``outcome``) and return the rows that have ended."""
@@ -104,7 +107,7 @@ class FeedDecoder:
             datagrams.start, datagrams.stop, datagrams.length, datagrams.source,
             datagrams.destination, datagrams.source_port, datagrams.destination_port,
             datagrams.flags, datagrams.ip_id, datagrams.at_ns, datagrams.frame, datagrams.barrier,
-            datagrams.networks, datagrams.outcome, memory,
+            datagrams.networks, self._records_of(datagrams), datagrams.outcome, memory,
         ]  # fmt: skip
         arguments = [argument(column, compile_it=compile_it) for column in columns]
         data = data_argument(datagrams.data, compile_it=compile_it)
@@ -124,6 +127,16 @@ class FeedDecoder:
                 self._names.clear()
             else:
                 batches += self._take(every=False)
+
+    def _records_of(self, datagrams: Datagrams) -> Int64s:
+        """Of each datagram the data records, where a feed's numbers count them."""
+        if not any(feed.counts_records for feed in self._feeds):
+            return np.zeros(datagrams.count, np.int64)
+        if self._templates is None:
+            return np.full(datagrams.count, UNKNOWN, np.int64)
+        if self._counter is None:
+            self._counter = RecordCounter(self._templates.get(self._where, ()))
+        return self._counter.counts(datagrams)
 
     def finish(self) -> list[pa.RecordBatch]:
         """End all runs."""
@@ -151,6 +164,7 @@ class FeedDecoder:
                 (k.F_BEYOND, "a number beyond the number space"),
                 (k.F_BETWEEN, f"a number that is no multiple of {feed.step}"),
                 (k.F_BROKEN, "units or blocks that do not end where the datagram does"),
+                (k.F_UNKNOWN, "records of a template that came before the capture, or never"),
             ):
                 if count := int(memory[place + word]):
                     undecoded[f"feed {feed.name}: {reason}"] = count
@@ -162,9 +176,13 @@ class FeedDecoder:
             if anywhere:
                 refused = int(memory[k.H_UNFIT])
             told[feed.name] = {"taken": taken, "refused": refused}
-        return {
+        account: dict[str, object] = {
             "messages_by": messages, "undecoded": undecoded, "sureness": sureness, "feeds": told,
         }  # fmt: skip
+        if self._counter is not None:
+            said = [*self._counter.templates()]
+            account |= {"templates": said} if said else {}
+        return account
 
     # --- rows ---
 

@@ -53,6 +53,7 @@ NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
 FIELD_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 MESSAGE_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 _PARTS: Final = (*PLACE_PARTS, *NETWORK_PARTS)
+_COUNTED: Final = (Counting.BLOCKS, Counting.RECORDS)
 _NUMBER_LIMIT: Final = (1 << 63) - 1
 _MOST_STEP: Final = 1 << 32
 
@@ -414,7 +415,7 @@ def _stream(node: Node, fields: dict[str, Field]) -> tuple[str, ...]:
 
 def _count(node: Node, fields: dict[str, Field]) -> dict[str, Any]:
     """``count``, or what is ``counted``."""
-    advice = "write a number, a field's name, blocks or such as {bytes: 20}"
+    advice = "write a number, a field's name, blocks, records or such as {bytes: 20}"
     if node.is_map:
         entries = node.map(("bytes", "unit"), advice)
         if "bytes" not in entries:
@@ -424,8 +425,8 @@ def _count(node: Node, fields: dict[str, Field]) -> dict[str, Any]:
         return {"counted": Counted(Counting.BYTES, start, unit)}
     if isinstance(node.node, yaml.ScalarNode) and NUMBER.fullmatch(node.node.value):
         return {"count": node.number(1, 65535, "write how many numbers a unit takes")}
-    if node.text(advice) == "blocks" and "blocks" not in fields:
-        return {"counted": Counted(Counting.BLOCKS)}
+    if node.text(advice) in _COUNTED and node.text(advice) not in fields:
+        return {"counted": Counted(Counting(node.text(advice)))}
     return {"count": _number_field(node, fields).name}
 
 

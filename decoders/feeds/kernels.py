@@ -66,6 +66,8 @@ def counted(data, at, room, length, f, m):
         if room < length:
             return -1
         return blocks_of(data, at, at + length, 65535, f, m)
+    if how == BY_RECORDS:
+        return m[H_RECORDS] if room == length else -1
     if m[f + F_COUNT] != 0:
         return number(data, at, m[f + F_COUNT], m)
     return m[f + F_CONSTANT]
@@ -135,9 +137,12 @@ def unit(data, c, f, inside, at, room, length, m):
             return refused(f, F_BETWEEN, MALFORMED, m)
         if sort == IS_DATA or sort == IS_REPAIR or sort == IS_REQUEST:
             items = counted(data, at, room, length, f, m)
-            if items < 0 and m[f + F_COUNTING] == BY_BLOCKS:
+            counting = m[f + F_COUNTING]
+            if items < 0 and (counting == BY_BLOCKS or counting == BY_RECORDS):
                 if room < length:
                     return refused(f, F_CUT, TRUNCATED, m)
+                if items == -1 and counting == BY_RECORDS:
+                    return refused(f, F_UNKNOWN, UNDECODABLE, m)
                 return refused(f, F_BROKEN, MALFORMED, m)
             if seqno < 0 or items < 0 or items > 9223372036854775807 - seqno:
                 return refused(f, F_LARGE, MALFORMED, m)
@@ -165,6 +170,11 @@ def unit(data, c, f, inside, at, room, length, m):
     else:
         m[total] = m[total] + 1
     if sort == IS_IGNORE:
+        return DECODED
+    if items == 0 and sort == IS_DATA and m[f + F_COUNTING] == BY_RECORDS:
+        # a message of templates alone has the number that the next record will have
+        last = seqno - 1 if seqno > 0 else NONE
+        heard(s, f, message, its_turn(s, f, IS_HEARTBEAT, aside, m), last, seqno, length, m)
         return DECODED
     if items == 0 and (sort == IS_DATA or sort == IS_REPAIR or sort == IS_REQUEST):
         return DECODED
@@ -348,9 +358,9 @@ def same_bytes(data, at, s, f, m):
     return 1
 
 
-def decode(data, count, starts, stops, lengths, sources, destinations, from_ports,
-           to_ports, flags, ids, times, frames, barriers, networks, outcomes, m):  # fmt: skip
-    """Datagrams from H_NEXT on into rows; see ``decoders.feeds.tables`` for ``m``.
+def decode(data, count, starts, stops, lengths, sources, destinations, from_ports, to_ports,
+           flags, ids, times, frames, barriers, networks, records, outcomes, m):  # fmt: skip
+    """Datagrams from H_NEXT on into rows; see ``feeds.tables`` for ``m``, ``feeds.records``.
 
     Returns:
         (next,): the datagram to go on with; less than ``count`` where rows, streams or samples are
@@ -376,11 +386,11 @@ def decode(data, count, starts, stops, lengths, sources, destinations, from_port
         start = sources[i] << 16 | from_ports[i]
         flag = flags[i]
         m[H_NETWORK] = networks[i]
-        unicast = 1 if flag & FLAG_MULTICAST == 0 else 0
+        m[H_RECORDS] = records[i]
         h = ((to ^ start * 40503) & 0x3FFFFFFFFF) * 0x9E3779
         c = CHANNELS + (h >> 24 & (CHANNEL_COUNT - 1)) * CHANNEL_WORDS
         if m[c + C_TO] != to + 1 or m[c + C_FROM] != start:
-            open_channel(c, to, start, unicast, m)
+            open_channel(c, to, start, 1 if flag & FLAG_MULTICAST == 0 else 0, m)
         f = m[c + C_PLAIN]
         if f != 0 and room >= m[f + F_ALL]:
             # The usual datagram goes on with the open run. Everything is looked at before anything

@@ -38,6 +38,9 @@ STREAMS: Final = 131_072
 SAMPLES: Final = 65_536
 SORTS: Final = tuple(Is)
 _SAYS: Final = tuple(Says)
+_COUNTING: Final = {
+    Counting.BLOCKS: k.BY_BLOCKS, Counting.BYTES: k.BY_BYTES, Counting.RECORDS: k.BY_RECORDS,
+}  # fmt: skip
 _HALF: Final = 1 << 32
 #: Of a network's key: bits below the part, and the part's own.
 _NETWORK_BITS: Final = {
@@ -189,9 +192,7 @@ class _FeedWords:
         else:
             row[k.F_CONSTANT] = feed.count
         if feed.counted is not None:
-            row[k.F_COUNTING] = k.BY_BLOCKS
-            if feed.counted.what == Counting.BYTES:
-                row[k.F_COUNTING] = k.BY_BYTES
+            row[k.F_COUNTING] = _COUNTING[feed.counted.what]
             row[k.F_COUNTED_FROM] = feed.counted.start
             row[k.F_COUNTED_UNIT] = feed.counted.unit
         row[k.F_STEP] = feed.step

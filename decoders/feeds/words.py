@@ -66,6 +66,7 @@ SAYS_NOTHING = 2
 DECODED = 1
 MALFORMED = 3
 TRUNCATED = 4
+UNDECODABLE = 5
 FULL = -1  # the rows, samples or streams are: go on with the same unit once there is room
 FLAG_MULTICAST = 16
 FLAG_ASIDE = 1024
@@ -107,6 +108,7 @@ H_START = 54
 H_FLAG = 55
 H_TOLD = 56  # 1: a unit of it is in a row
 H_NETWORK = 57  # what it came in, as packet_kernels has it
+H_RECORDS = 58  # that it has, as ``records`` counts them
 HEAD = 64
 
 HOSTS = 65536  # as packet_kernels
@@ -203,13 +205,15 @@ F_REPEAT_UNIT = 48
 F_REPEAT_COUNT = 49  # place of the field that says how many there are, 0: none does
 F_BROKEN = 50  # datagrams whose units do not fill them
 F_REPEAT_ADDS = 51  # place of a field behind what is added instead of F_REPEAT_SIZE, 0: none
-F_TOTALS = 52  # of DATA, then of each message
-FEED_WORDS = 113
+F_UNKNOWN = 52  # datagrams of which no template says how many records they have
+F_TOTALS = 53  # of DATA, then of each message
+FEED_WORDS = 114
 
 # How messages are counted.
 BY_FIELD = 0  # or a constant
 BY_BLOCKS = 1
 BY_BYTES = 2
+BY_RECORDS = 3
 
 # How units follow each other.
 ONE_UNIT = 0

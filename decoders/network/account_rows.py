@@ -6,6 +6,8 @@ second stage tells of fragments and connections knows nothing of records.
 
 from typing import Final, Required, TypedDict
 
+from seqaudit.decoders.contract.templates import Template
+
 #: The key of what the layouts of numbered streams met, by layout.
 LAYOUTS: Final = "feeds"
 
@@ -138,6 +140,7 @@ class PieceAccount(TypedDict, total=False):
     versions: dict[str, int]
     carried: list[str]  # PGM links that carry messages
     unread: list[str]  # PGM links of which something was left out before that was known
+    templates: list[Template]  # of IPFIX, that the piece has said
     refused_at: dict[str, int]  # datagrams of feeds, refused later, by destination
 
 

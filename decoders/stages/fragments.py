@@ -14,7 +14,7 @@ fragment of another, as where a tunnel's packets were too long for the way; they
 
 import ipaddress
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -122,7 +122,7 @@ class Assembler:
         compile_it: bool | None = None,
         held_bytes: int = HELD_BYTES,
     ) -> None:
-        self._settings = settings
+        self._settings = replace(settings, templates=None)
         self._by_carrier = by_carrier
         self._compile_it = settings.compile_it if compile_it is None else compile_it
         self._limit = held_bytes

@@ -6,7 +6,6 @@ intersections here do not depend on how a capture was cut.
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import gcd
 from operator import itemgetter
 from typing import Final, Literal, cast
@@ -25,10 +24,8 @@ from seqaudit.decoders.network.account_rows import (
     PlacedAccount,
 )
 from seqaudit.decoders.network.checksums import ChecksumTrust, Sender, united, verdict
-from seqaudit.decoders.network.networks import NetworkEvidence, separated
 from seqaudit.decoders.network.order import HORIZON_NS, SINGLE_NS
 from seqaudit.decoders.network.tick import LEAST_TIES, is_fine
-from seqaudit.decoders.stages.tcp import carrier_digest
 from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.contract.capture_rows import (
     OUTCOMES,
@@ -61,19 +58,8 @@ ENDPOINTS: Final = 200
 CLUSTERS: Final = 64
 SKIPPED: Final = 100
 
-#: One frame of so many may be a fragment before they weigh anything.
-FEW_FRAGMENTS: Final = 100
-
 #: Comments shown per capture; all are counted.
 COMMENTS: Final = 5
-
-
-#: What is read of accounts to prove borders and connections.
-OF_BORDERS: Final = (
-    "piece", "begin", "landing", "begin_state", "landing_state", "error", "shipped", "order",
-    "checksums", "carried", "unread", "networks", "messages_by", "frames",
-    "fragments",
-)  # fmt: skip
 
 
 def accounts_of(rows: pa.Table, only: Collection[str] = ()) -> list[PlacedAccount]:
@@ -107,62 +93,6 @@ def by_capture(accounts: Iterable[PlacedAccount], captures: int) -> list[list[Pl
     for account in accounts:
         grouped[account["capture"]].append(account)
     return grouped
-
-
-@dataclass(slots=True)
-class PieceBorder:
-    """Where a piece began and landed (``decoders.capture.pieces.settle``)."""
-
-    begin: int
-    landing: int
-    begin_state: str
-    landing_state: str
-
-
-def borders_of(accounts: Iterable[PieceAccount]) -> list[PieceBorder]:
-    """Where pieces began and landed, in their order; accounts of fragments know nothing of it."""
-    return [
-        PieceBorder(
-            account["begin"], account["landing"], account["begin_state"], account["landing_state"]
-        )
-        for account in sorted(accounts, key=itemgetter("piece"))
-        if "landing" in account
-    ]
-
-
-def much_carried(accounts: Sequence[PieceAccount]) -> bool:
-    """Whether much of what pieces held may continue in others: TCP, or many fragments."""
-    frames = sum(account.get("frames", 0) for account in accounts)
-    fragments = sum(account.get("fragments", {}).get("frames", 0) for account in accounts)
-    return fragments * FEW_FRAGMENTS > frames or any(
-        transport == "tcp" for account in accounts for transport, *_ in account.get("endpoints", ())
-    )
-
-
-def torn_carriers(accounts: Iterable[PlacedAccount]) -> frozenset[tuple[int, str]]:
-    """TCP connections that one piece shipped and of which another withheld frames.
-
-    Withheld ones are told by a checksum, or not at all if there were too many; that may tear one
-    that is whole, and then the job runs once more than it must.
-    """
-    shipped: dict[int, set[str]] = {}
-    withheld: dict[int, set[int]] = {}
-    unnamed: set[int] = set()
-    for account in accounts:
-        facts = account.get("shipped")
-        if not facts:
-            continue
-        capture = account["capture"]
-        shipped.setdefault(capture, set()).update(facts["carriers"])
-        withheld.setdefault(capture, set()).update(facts["withheld"])
-        if facts["withheld_more"]:
-            unnamed.add(capture)
-    return frozenset(
-        (capture, carrier)
-        for capture, carriers in shipped.items()
-        for carrier in carriers
-        if capture in unnamed or carrier_digest(carrier) in withheld[capture]
-    )
 
 
 def merge(accounts: Iterable[PieceAccount], files: Sequence[File]) -> MergedAccount:
@@ -453,64 +383,9 @@ def merge_frames(accounts: Iterable[PieceAccount], kind: KindOfFrames) -> NamedF
     }
 
 
-def misread_links(accounts: Iterable[PlacedAccount]) -> frozenset[tuple[int, str]]:
-    """(capture, link) of links that carry messages, and of which a piece left something out before
-    it knew."""
-    carried: set[tuple[int, str]] = set()
-    unread: set[tuple[int, str]] = set()
-    for account in accounts:
-        carried.update((account["capture"], link) for link in account.get("carried", ()))
-        unread.update((account["capture"], link) for link in account.get("unread", ()))
-    return frozenset(carried & unread)
-
-
-def nested_fragments(accounts: Iterable[PlacedAccount]) -> frozenset[int]:
-    """Captures in which a datagram that came in fragments carries a fragment of another."""
-    return frozenset(
-        account["capture"] for account in accounts if account.get("fragments", {}).get("nested")
-    )
-
-
-def apart_in(accounts: Iterable[PlacedAccount]) -> list[frozenset[int]]:
-    """Networks that use the same addresses, in captures in which some system speaks; those of each
-    are one."""
-    speaking = {account["capture"] for account in accounts if account.get("messages_by")}
-    evidence: dict[int, NetworkEvidence] = {}
-    for account in accounts:
-        if account.get("networks") and account["capture"] in speaking:
-            evidence.setdefault(account["capture"], NetworkEvidence()).take_in(account["networks"])
-    found: list[frozenset[int]] = []
-    for own in evidence.values():
-        for networks in separated(own):
-            known = [other for other in found if other & networks]
-            found = [other for other in found if other not in known]
-            found.append(networks.union(*known))
-    return sorted(found, key=sorted)
-
-
-def held_in(own: Sequence[PieceAccount]) -> set[int]:
-    """The networks of which a capture with these accounts has something; 0: what is of none."""
-    counts = [pair for a in own if a.get("networks") for pair in a["networks"]["frames"] if pair[0]]
-    every = sum(a.get("frames", 0) for a in own)
-    numbered = {network for network, _ in counts}
-    return numbered | {0} if every > sum(count for _, count in counts) else numbered
-
-
 def damage(accounts: Iterable[PieceAccount]) -> ChecksumTrust:
     """What the checksums of a capture say."""
     return verdict(united(account.get("checksums", ()) for account in accounts))
-
-
-def damaged_senders(
-    accounts: Iterable[PlacedAccount], captures: int
-) -> frozenset[tuple[int, str, int]]:
-    """(capture, address, kind) of senders whose packets are damaged where their checksum is wrong,
-    and of which some are."""
-    return frozenset(
-        (capture, *sender)
-        for capture, own in enumerate(by_capture(accounts, captures))
-        for sender in damage(own).damaged
-    )
 
 
 def merge_ends(parts: Iterable[PieceEnds | None]) -> PieceEnds:

@@ -197,6 +197,41 @@ def netflow9() -> Case:
     return sent(packet, 30)
 
 
+def ipfix() -> Case:
+    """Records of three layouts, one of variable size."""
+
+    def message(sequence: int, *sets: bytes, domain: int = 7) -> bytes:
+        body = b"".join(sets)
+        return struct.pack(">HHIII", 10, 16 + len(body), SECONDS, sequence, domain) + body
+
+    def a_set(number: int, body: bytes) -> bytes:
+        return struct.pack(">HH", number, 4 + len(body)) + body
+
+    fixed = struct.pack(">HH", 256, 3) + struct.pack(">HHHHHHI", 8, 4, 12, 4, 0x8001, 2, 29305)
+    named = struct.pack(">HH", 257, 3) + struct.pack(">HHHHHH", 8, 4, 82, 0xFFFF, 1, 8)
+    about = struct.pack(">HHH", 258, 2, 1) + struct.pack(">HHHH", 149, 4, 41, 8)
+    templates, options = a_set(2, fixed + named), a_set(3, about + b"\0\0")
+
+    def flows(count: int, padding: int = 0) -> bytes:
+        return a_set(256, bytes(range(1, 11)) * count + bytes(padding))
+
+    def names(*sizes: int) -> bytes:
+        long = [struct.pack(">BH", 255, n) if n > 254 else bytes([n]) for n in sizes]
+        parts = (b"addr" + head + b"x" * n + bytes(8) for head, n in zip(long, sizes, strict=True))
+        return a_set(257, b"".join(parts))
+
+    data = [
+        message(93, templates, options),
+        message(93, flows(5, padding=2)),
+        message(98, flows(2), names(3, 0, 300), a_set(258, bytes(12))),
+        message(104, templates),  # again, as UDP asks for
+        message(104, names(1)),
+        message(110, flows(1)),  # five are lost
+        message(111),
+    ]
+    return Case(data, 13, 5, rules={"FD002"})
+
+
 def sflow() -> Case:
     def datagram(n: int, v6: bool) -> bytes:
         agent = struct.pack(">I", 2) + bytes(15) + b"\1" if v6 else struct.pack(">I4s", 1, b"abcd")
@@ -344,7 +379,7 @@ def sampled_values(modulus: int) -> Case:
 CASES: dict[str, Callable[[], Case]] = {
     "avtp": avtp, "esp": esp, "esp-udp": esp_udp, "gre": gre, "ptp-ethernet": ptp,
     "cboe-pitch": pitch, "cme-mdp3": cme, "eurex-eobi": eobi, "ice-impact": impact,
-    "iex-tp": iex,
+    "iex-tp": iex, "ipfix": ipfix,
     "mavlink1": mavlink1, "mavlink2": mavlink2, "miax-mach": mach, "moldudp64": moldudp64,
     "mpeg-ts": mpeg_ts, "netflow5": netflow5, "netflow9": netflow9, "ptp": ptp,
     "nyse-pillar": pillar,

@@ -38,7 +38,7 @@ def test_a_small_feed_takes_the_defaults() -> None:
 def test_the_shipped_feeds_are_feeds_of_the_name_of_their_file() -> None:
     feeds = {name: load_feed(path) for name, path in shipped().items()}
     assert {name: feed.name for name, feed in feeds.items()} == {name: name for name in feeds}
-    assert len(feeds) == 31
+    assert len(feeds) == 32
     assert [name for name, feed in feeds.items() if not (feed.group and feed.about)] == []
     # What is to be copied is from no specification.
     assert [name for name, feed in feeds.items() if not feed.source] == ["example"]
@@ -140,6 +140,12 @@ ERRORS = [
     (SMALL + "step: 0\n", 5, "step", "is 0, not 1 to 4294967296"),
     (SMALL + "step: 3\n", 5, "step", "is 3, and the numbers wrap at 2^32"),
     (SMALL + "step: 4\nwrap: 31\n", 6, "wrap", "is 31, not 2 to 30"),
+    (
+        SMALL + "count: records\nprotocol: 47\n",
+        5,
+        "count",
+        "is of IPFIX on UDP, one message a datagram",
+    ),
     (SMALL + "count: blocks\n", 5, "count", "counts blocks that the file does not describe"),
     (SMALL + "count: {unit: 4}\n", 5, "count", "has no bytes"),
     (SMALL + "protocol: 256\n", 5, "protocol", "is 256, not 1 to 255"),

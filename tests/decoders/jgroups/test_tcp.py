@@ -26,7 +26,7 @@ from seqaudit.decoders.stages.tcp import TcpAssembler
 from seqaudit.decoders.tcp.framing import Match
 from seqaudit.decoders.tcp.segments import Segments
 from seqaudit.decoders.tcp.wire import ACK, FIN
-from seqaudit.pipeline.report.accounts import torn_carriers
+from seqaudit.pipeline.proofs import torn_carriers
 from seqaudit.pipeline.shared.ordered import ordered
 from tests.decoders.jgroups.builders import A, B, data3, i16, i32, listed, message, msg4, single, tp
 from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, write
