@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.raims.streams import MAX_NOTES
 from seqaudit.replay.raims.subscriber import framed
+from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 
 #: Words that state the sender's own number; in others it is that of the daemon they are about.
@@ -20,8 +20,26 @@ STATING: Final = ("HELO", "HB", "AUTH", "PING")
 STARTING_NS: Final = 1_000_000_000
 #: What a daemon has subscribed to for itself when it says its first word (captures).
 OWN_CHANGES: Final = 1
+#: So long after its subscriptions have changed a daemon says so (late join: 7 ms).
+TELLING_NS: Final = 15_000_000
+#: Steps of the numbers that are kept.
+MAX_UNSEEN: Final = 200
 #: Changes whose times are kept.
 MAX_CHANGES: Final = 10_000
+
+
+class SubscriptionChange(NamedTuple):
+    """One that was told.
+
+    Attributes:
+        pattern: of the subjects that it is about.
+        made_ns: no sooner than behind this was it made: a message from behind it may have come on
+            either side, whatever the capture's clock did.
+    """
+
+    mark: Mark
+    pattern: str
+    made_ns: int
 
 
 class UnseenChanges(NamedTuple):
@@ -46,14 +64,14 @@ class Changes:
 
     Attributes:
         earlier: how many were made before the first word that numbers them; null: none does.
-        made: where they were told, and the subject or pattern.
+        made: those that were told.
         unseen: where the numbers step.
         known_until: the last word by which all of them are known.
     """
 
     def __init__(self) -> None:
         self.earlier: int | None = None
-        self.made: list[tuple[Mark, str]] = []
+        self.made: list[SubscriptionChange] = []
         self.unseen: list[UnseenChanges] = []
         self.known_until = Mark(-1, -1)
         self._last: int | None = None
@@ -63,12 +81,15 @@ class Changes:
         """Those that were made while the capture ran and are not in it."""
         return sum(step.before - step.last for step in self.unseen)
 
-    def hears(self, event: Event, detail: Mapping[str, object]) -> None:
+    def hears(self, event: Event, detail: Mapping[str, object], elapsed: Elapsed) -> None:
         """A word of the daemon itself."""
         if event.kind is Kind.SUBSCRIBE:
             if len(self.made) < MAX_CHANGES:
                 of = str(detail.get("subject") or detail.get("pattern") or ">")
-                self.made.append((event.first_mark(), of))
+                mark = event.first_mark()
+                self.made.append(
+                    SubscriptionChange(mark, of, elapsed.just_before(mark, TELLING_NS))
+                )
             if event.seqno is not None:
                 self._counts(event, event.seqno - 1, event.seqno)
             return
@@ -88,16 +109,16 @@ class Changes:
         """Its words say how many there were before one, and are now."""
         if self._last is None or self.earlier is None:
             self.earlier = self._last = max(before, 0)
-        if before > self._last and len(self.unseen) < MAX_NOTES:
+        if before > self._last and len(self.unseen) < MAX_UNSEEN:
             self.unseen.append(UnseenChanges(event.first_mark(), self._last, before, now))
         elif now >= self._last and not self.unseen:
             self.known_until = event.last_mark()
         self._last = max(self._last, now)
 
-    def told_of(self, subjects: Iterable[str]) -> Iterator[Mark]:
-        """Where those were told that one of some subjects may match."""
-        return (mark for mark, pattern in self.made
-                if any(framed(pattern, subject) for subject in subjects))  # fmt: skip
+    def told_of(self, subjects: Iterable[str]) -> Iterator[SubscriptionChange]:
+        """Those that one of some subjects may match."""
+        return (change for change in self.made
+                if any(framed(change.pattern, subject) for subject in subjects))  # fmt: skip
 
     def knows(self, mark: Mark, *, whole: bool) -> bool:
         """Are all that were made by then known? One may have been made right behind a word.

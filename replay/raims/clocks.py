@@ -6,28 +6,19 @@ the same, the capture's clock was set. For one alone it may be that daemon's, or
 that differ by no more than ``SKEW_NS`` agree.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.link_table import PGM, link_of
+from seqaudit.replay.raims.peer_clock import ALIKE_NS, beyond
 from seqaudit.replay.sequence.gaps import Mark
 
-#: Clocks of two daemons may differ by so much before anything is said.
-SKEW_NS: Final = 2_000_000_000
 #: No tick and no way is as long as this.
 JUMP_NS: Final = 1_000_000_000
-#: Jumps of two daemons by the same differ by no more: ticks, and ways.
-ALIKE_NS: Final = 300_000_000
 #: Daemons that have to agree; the observer's own may be set with the capture's.
 LEAST_DAEMONS: Final = 2
 MAX_JUMPS: Final = 1_000
-
-
-def beyond(ahead_ns: int) -> int:
-    """How far a clock is ahead of another; 0 where they agree."""
-    return ahead_ns if abs(ahead_ns) > SKEW_NS else 0
 
 
 def ahead_of(event: Event) -> int:
@@ -35,29 +26,6 @@ def ahead_of(event: Event) -> int:
     the time of its sender's start, so that it shows only a clock that is behind."""
     ahead_ns = 0 if event.stamp is None else beyond(event.at_ns - event.stamp)
     return 0 if event.wire_kind == "HELO" and ahead_ns > 0 else ahead_ns
-
-
-def off(skew: Sequence[int]) -> int | None:
-    """How far a clock is off; null where it agrees.
-
-    Capture time less its own is at least 0 and at most a timer's tick, plus the way.
-
-    Args:
-        skew: the least and the most of that.
-    """
-    least, most = skew
-    ahead_ns = max(beyond(least), 0) or min(beyond(most), 0)
-    return -ahead_ns or None
-
-
-def spread(extremes: list[int], value: int) -> None:
-    """The least and the most of values so far."""
-    if not extremes:
-        extremes += [value, value]
-    elif value < extremes[0]:
-        extremes[0] = value
-    elif value > extremes[1]:
-        extremes[1] = value
 
 
 @dataclass(slots=True)

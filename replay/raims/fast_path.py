@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.raims.clocks import Clock, DaemonClocks, spread
+from seqaudit.replay.raims.clocks import Clock, DaemonClocks
 from seqaudit.replay.raims.convergence import Convergence
 from seqaudit.replay.raims.links import PgmLink
+from seqaudit.replay.raims.peer_clock import spread
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.publisher import PublisherWindow
 from seqaudit.replay.raims.seqno import BASES
@@ -138,15 +139,16 @@ class SteadyStreams:
         if steady.routed:
             if stream.truth.high != before:
                 return False
-            entry = window.follower(subject, source, seqno, chain, stamp, at_ns, peer.ahead_ns)
+            entry = window.follower(
+                subject, source, seqno, chain, stamp, at_ns, peer.clock.ahead_ns
+            )
             if entry is None:
                 return False
         why = publisher.goes_on(subject, seqno, stop, chain, stamp)
         if why is None:
             return False
         if steady.link is None or not steady.link.repairing:
-            spread(peer.skew, ahead_ns)
-            peer.clock_pairs += 1
+            peer.clock.hears(ahead_ns)
             if clock is not None:
                 clock.ahead_ns, clock.frame = ahead_ns, row[1]
         stream.goes_on(row, why, wanted=entry is not None)

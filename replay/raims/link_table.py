@@ -7,6 +7,7 @@ from typing import Final
 from seqaudit.decoders.contract.events import Ending, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.pgm.engine import window_settings
+from seqaudit.replay.raims.changes import SubscriptionChange
 from seqaudit.replay.raims.inbox_link import InboxLink
 from seqaudit.replay.raims.links import (
     BORDER_UNSEEN,
@@ -280,12 +281,14 @@ class LinkTable:
         link = self.pgm.get(stream.link)
         return None if link is None else link.stands_since(went_on)
 
-    def held_up(self, stream: RaimsStream, changes: Iterable[Mark]) -> bool:
+    def held_up(self, stream: RaimsStream, changes: Iterable[SubscriptionChange]) -> bool:
         """Is it unknown whether its link handed on messages before or behind one of these?"""
         link = self.pgm.get(stream.link)
         return link is not None and any(map(link.held_up, changes))
 
-    def waits_over(self, stream: RaimsStream, changes: Iterable[Mark], mark: Mark) -> bool:
+    def waits_over(
+        self, stream: RaimsStream, changes: Iterable[SubscriptionChange], mark: Mark
+    ) -> bool:
         """May what its link handed on then have been so on the other side of one of these?"""
         link = self.pgm.get(stream.link)
         return link is not None and any(link.waits_over(mark, change) for change in changes)

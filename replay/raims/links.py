@@ -18,6 +18,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Rests
 from seqaudit.replay.pgm.holes import LAST_FRAME, Fate, Hole, Timer
 from seqaudit.replay.pgm.window import SQNS, PgmWindow, WindowSettings
+from seqaudit.replay.raims.changes import SubscriptionChange
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
@@ -31,8 +32,6 @@ FROM_SENDER: Final = frozenset({"ODATA", "RDATA", "SPM", "NCF"})
 _TELLING: Final = ("ODATA", "SPM")
 #: How holes end that no longer miss anything.
 _CAME: Final = (Fate.LATE, Fate.REPAIRED, Fate.FOREIGN)
-#: So long after its subscriptions have changed a daemon says so (late join: 7 ms).
-TELLING_NS: Final = 15_000_000
 #: Later than any time.
 NEVER_NS: Final = 1 << 63
 #: How far back a packet may be that would have come just now.
@@ -370,28 +369,29 @@ class PgmLink:
         self._mark = Mark(behind, at_ns)
         return [*ready, *self._release(self._mark, self._to_come)]
 
-    def held_up(self, change: Mark) -> bool:
+    def held_up(self, change: SubscriptionChange) -> bool:
         """Did messages wait at a frame for a packet that was dropped inside, or that the daemon may
         have had; or go on behind one that was given up, and nobody can tell on which side of it?"""
-        if change.frame in self._unsure:
+        told, slack_ns = change.mark, self.window.slack_ns
+        if told.frame in self._unsure:
             return True
-        slack_ns = self.window.slack_ns
-        first = bisect_left(self._timers, change.at_ns - slack_ns, key=_due_ns)
-        stop = bisect_right(self._timers, change.at_ns + slack_ns, key=_due_ns)
-        return any(timer.due.frame < change.frame for timer in self._timers[first:stop])
+        first = bisect_left(self._timers, told.at_ns - slack_ns, key=_due_ns)
+        stop = bisect_right(self._timers, told.at_ns + slack_ns, key=_due_ns)
+        return any(timer.due.frame < told.frame for timer in self._timers[first:stop])
 
-    def waits_over(self, mark: Mark, change: Mark) -> bool:
-        """May what was handed on at one moment have been so on the other side of a frame?"""
-        first, last = sorted((mark.frame, change.frame))
+    def waits_over(self, mark: Mark, change: SubscriptionChange) -> bool:
+        """May what was handed on at one moment have been so on the other side of a change?"""
+        told = change.mark
+        first, last = sorted((mark.frame, told.frame))
         if self._unsure.within(first, last + 1) == [(first, last + 1)]:
             return True
-        if mark.frame >= change.frame or mark.at_ns > change.at_ns + self.window.slack_ns:
+        if mark.frame >= told.frame or mark.at_ns > told.at_ns + self.window.slack_ns:
             return False
         place = bisect_right(self._timers, mark.at_ns, key=_due_ns)
         timer = self._timers[place - 1] if place else None
         if timer is not None and timer.due.frame == mark.frame:
-            return change.frame < timer.over
-        return change.at_ns - mark.at_ns < TELLING_NS
+            return told.frame < timer.over
+        return mark.at_ns > change.made_ns
 
     @cached_property
     def _unsure(self) -> RangeSet:

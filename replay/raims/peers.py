@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
-from seqaudit.replay.raims.clocks import beyond
+from seqaudit.replay.raims.peer_clock import PeerClock
 from seqaudit.replay.sequence.gaps import Mark
 
 
@@ -53,7 +53,6 @@ class Peer:
     learned: str | None = None  # what its publisher was not told shows of the observer's window
     told_loss: int | None = None  # losses of it that the observer told it, in all
     told_more: bool = False  # among them such as the replay does not have
-    clock_pairs: int = 0  # messages that ``skew`` is of
     doubted: bool = False  # it seemed dropped, and the capture may lack what it said
     went_on: int = -1  # the last frame by which the observer surely took what it sends
     dropped_though_heard: bool = False  # the observer says so, and heartbeats of it had come
@@ -63,12 +62,9 @@ class Peer:
     border_unseen: bool = False  # numbers of it step where the capture lacks a connection's border
     ended: Mark | None = None  # BYE
     first: Mark | None = None
-    #: capture time less publisher's time, ns: smallest and largest of messages that did not wait
-    skew: list[int] = field(default_factory=list)
-    off: Mark | None = None  # the first message of which it was large
+    clock: PeerClock = field(default_factory=PeerClock)
     unrouted: Mark | None = None  # the first message of it that no subscription matches
     unmatched: Mark | None = None  # and of those that routing had let pass
-    clock_ns: int | None = None  # the same by its last heartbeat, sent when its time is taken
     heard_ns: int | None = None  # last heartbeat
     heard_frame: int = 0
     #: frames of its last heartbeats, and their times by its own clock
@@ -83,14 +79,6 @@ class Peer:
     rerouted: bool = False  # messages of it came while its routes changed
     links: set[str] = field(default_factory=set)  # TCP links it has used
     closed: set[str] = field(default_factory=set)  # those it had when it was dropped
-
-    @property
-    def ahead_ns(self) -> int:
-        """Capture time less its time, for what its messages' age is told by: of its last heartbeat,
-        before one of its first messages, where those show that the clocks do not agree."""
-        if self.clock_ns is not None:
-            return self.clock_ns
-        return beyond(self.skew[0]) if self.skew else 0
 
     def counters(self) -> dict[str, LossCounter]:
         """Those of ``show loss``, by their columns."""
@@ -151,7 +139,9 @@ class Peer:
 
     def is_steady(self, now_ns: int, link: str) -> bool:
         """Is it known as before, and its clock? ``is_known`` would change nothing."""
-        return not (self.dropped or self.is_silent(now_ns) or link in self.closed or not self.skew)
+        return not (
+            self.dropped or self.is_silent(now_ns) or link in self.closed or not self.clock.skew
+        )
 
     def heard(
         self, word: str, interval: object, mark: Mark, link: str, stamp_ns: int | None

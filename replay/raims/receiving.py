@@ -11,11 +11,11 @@ from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.advisories import Outbound
-from seqaudit.replay.raims.clocks import SKEW_NS, spread
 from seqaudit.replay.raims.link_table import link_of
 from seqaudit.replay.raims.links import Missing, Ready
 from seqaudit.replay.raims.message import MessageRun
 from seqaudit.replay.raims.observer import STARTED_NS, Observer
+from seqaudit.replay.raims.peer_clock import SKEW_NS
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.pieces import Pieces
 from seqaudit.replay.raims.releases import DECEMBER_2024
@@ -81,11 +81,10 @@ class Receiving:
         repairs = link is not None and link.repairing  # a repair has the time of its original
         if event.stamp is not None and not (waited or repairs) and event.first_mark() == mark:
             self._steps(event, peer)
-            spread(peer.skew, event.at_ns - event.stamp)
-            peer.clock_pairs += 1
+            peer.clock.hears(event.at_ns - event.stamp)
             self._state.clocks.heard(event)
             if abs(event.at_ns - event.stamp) > SKEW_NS:
-                peer.off = peer.off or mark
+                peer.clock.off = peer.clock.off or mark
         last = event.last_mark() if not waited else mark
         stream = stream_of(observer.streams, message)
         missing = self._state.links.before(event, stream)
@@ -123,12 +122,12 @@ class Receiving:
         """Did the observer tell of a change of what it wants of a stream between two messages?"""
         since = -1 if before is None else before.frame
         changes = self._state.observer.changes.told_of(stream.subjects)
-        return any(since <= change.frame <= mark.frame for change in changes)
+        return any(since <= change.mark.frame <= mark.frame for change in changes)
 
     def _steps(self, event: Event, peer: Peer) -> None:
         """Was the capture's clock set in a long silence? The sender's own clock says that no such
         time has passed; so nobody was silent for as long."""
-        before_ns = peer.skew[1] if peer.skew else peer.clock_ns
+        before_ns = peer.clock.skew[1] if peer.clock.skew else peer.clock.beat_ns
         if self._state.silence is None or before_ns is None or event.stamp is None:
             return
         ended_ns, silent_ns = self._state.silence
@@ -171,7 +170,7 @@ class Receiving:
             return []
         verdicts = observer.window.arrive(
             message.subject, message.source, message.seqno, message.stop, chain=event.conn_id,
-            time_ns=event.stamp, at_ns=mark.at_ns, skew_ns=peer.ahead_ns,
+            time_ns=event.stamp, at_ns=mark.at_ns, skew_ns=peer.clock.ahead_ns,
         )  # fmt: skip
         for verdict in verdicts:
             count = verdict.stop - verdict.seqno
@@ -264,7 +263,7 @@ class Receiving:
             self._state.convergence.heartbeat(event, detail)
             if event.stamp is not None and event.first_mark() == mark:
                 self._steps(event, peer)
-                peer.clock_ns = event.at_ns - event.stamp
+                peer.clock.beats(event.at_ns - event.stamp)
                 self._state.clocks.heard(event)
         elif word == "BYE":  # dropped at once, with its counters
             self._state.members.users.setdefault(event.source, Peer(event.source)).ended = mark

@@ -8,11 +8,11 @@ from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import Reporter, Subject
 from seqaudit.replay.contract.results import TABLE, Result
 from seqaudit.replay.contract.worth import SHOWN, Claim, Doubt, Span
-from seqaudit.replay.raims.clocks import off
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW
 from seqaudit.replay.raims.links import NOT_HERE, Missing
 from seqaudit.replay.raims.observer import Observer
+from seqaudit.replay.raims.peer_clock import off
 from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.truth import Loss
 from seqaudit.replay.sequence.durations import shown
@@ -212,7 +212,8 @@ class RaimsReporter(Reporter[Subject]):
         if any(one.verdict.row == "raims-9.0" and not one.known for one in stream.repeats):
             return TOO_OLD
         changes = observer.changes.told_of(stream.subjects)
-        if stream.at_a_change or self.engine.links.held_up(stream, changes):
+        not_apart = stream.behind is not None and not stream.behind.apart
+        if not_apart or self.engine.links.held_up(stream, changes):
             return HELD_UP
         if stream.last is not None and not self.knows_subscriptions(observer, stream.last):
             return UNSEEN
@@ -273,9 +274,9 @@ class RaimsReporter(Reporter[Subject]):
         """
         for observer in self.engine.observers:
             peer = observer.peers.get(bridge)
-            if peer is None or not peer.skew or peer.clock_pairs < LEAST_PAIRS:
+            if peer is None or not peer.clock.skew or peer.clock.pairs < LEAST_PAIRS:
                 continue
-            skew = off(peer.skew)
+            skew = off(peer.clock.skew)
             if skew is not None:
                 return skew
         return None

@@ -5,12 +5,12 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.raims.changes import STARTING_NS
-from seqaudit.replay.raims.clocks import SKEW_NS, ahead_of, spread
+from seqaudit.replay.raims.changes import STARTING_NS, TELLING_NS
+from seqaudit.replay.raims.clocks import ahead_of
 from seqaudit.replay.raims.link_table import link_of
-from seqaudit.replay.raims.links import TELLING_NS
 from seqaudit.replay.raims.message import MessageRun
 from seqaudit.replay.raims.observer import Observer
+from seqaudit.replay.raims.peer_clock import SKEW_NS, spread
 from seqaudit.replay.raims.seqno import base_of, key
 from seqaudit.replay.raims.state import RaimsState, stream_of
 from seqaudit.replay.raims.streams import RaimsStream
@@ -47,7 +47,7 @@ class Sending:
             self._state.members.together = True
         detail = event.details() if event.detail else {}
         if event.source == observer.bridge:
-            observer.changes.hears(event, detail)
+            observer.changes.hears(event, detail, self._state.links.elapsed)
         if event.destination is not None and event.kind is Kind.NOTICE:
             link = link_of(event)
             observer.notices.told(event.destination, link, event.first_mark())
@@ -66,14 +66,17 @@ class Sending:
         if event.wire_kind in OF_PEERS and event.source == observer.bridge:
             observer.tells_of_peers(event, detail)
         if event.kind is Kind.SUBSCRIBE:
+            made_ns = self._state.links.elapsed.just_before(event.first_mark(), TELLING_NS)
             recent = [
-                (stream, self._routed(stream))
+                (stream, stream.last, self._routed(stream))
                 for stream in observer.streams.values()
-                if stream.last is not None and event.at_ns - stream.last.at_ns < TELLING_NS
+                if stream.last is not None and stream.last.at_ns > made_ns
             ]
             self._subscription(event, detail)
-            for stream, routed in recent:
-                stream.at_a_change |= self._routed(stream) != routed
+            for stream, last, routed in recent:
+                if self._routed(stream) != routed:
+                    clock = self._state.members.peer(stream.publisher).clock
+                    stream.behind = clock.told_behind(event.at_ns - last.at_ns, stream.behind)
             self._state.convergence.subscribed(event, detail)
             return
         if event.kind is Kind.DATA:

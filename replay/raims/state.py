@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.raims.clocks import SKEW_NS, DaemonClocks
+from seqaudit.replay.raims.clocks import DaemonClocks
 from seqaudit.replay.raims.convergence import Convergence
 from seqaudit.replay.raims.fast_path import SteadyStreams
 from seqaudit.replay.raims.link_table import LinkTable, link_of
@@ -12,6 +12,7 @@ from seqaudit.replay.raims.members import Daemons
 from seqaudit.replay.raims.message import MessageRun
 from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.observer import STARTED_NS, Observer
+from seqaudit.replay.raims.peer_clock import SKEW_NS
 from seqaudit.replay.raims.publisher import BeganBy, PublisherWindow
 from seqaudit.replay.raims.releases import APRIL_2024, AUGUST_2022
 from seqaudit.replay.raims.seqno import base_of

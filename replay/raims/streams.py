@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.raims.links import Missing
 from seqaudit.replay.raims.message import MessageRun
+from seqaudit.replay.raims.peer_clock import ChangeBehind
 from seqaudit.replay.raims.publisher import BeganBy
 from seqaudit.replay.raims.report_rows import TimeFrame
 from seqaudit.replay.raims.seqno import BASE_BITS, base_of, frame_of, key
@@ -114,7 +115,8 @@ class RaimsStream:
         self.zero_marks: list[Mark] = []
         self._zero_ids: set[int] = set()  # of their packets
         self.ignored = 0  # from a peer that was dropped: taken by nobody, counted by nobody
-        self.at_a_change = False  # a message came just before the observer said it wants it or not
+        #: The observer said just behind its last message that it wants them, or no more.
+        self.behind: ChangeBehind | None = None
         self.unwanted = 0  # null route and not subscribed
         self.before_words = False  # messages came before the observer had said who it is
         self.delivered: list[list[int]] = []  # half-open, in delivery order

@@ -68,6 +68,13 @@ class Elapsed:
             self._watched.setdefault(span_ns, deque()).append(watch)
         return watch
 
+    def just_before(self, now: Mark, span_ns: int) -> int:
+        """A time: since an event of it or before so much has surely passed by now; since one behind
+        it less may have."""
+        place = bisect_right(self._pauses, now.at_ns - span_ns, key=_ended)
+        longest = self._pauses[place][0] if place < len(self._pauses) else 0
+        return now.at_ns - span_ns - longest
+
     def at_least(self, since: Mark, until: Mark, *, trusted_ns: int = 0) -> int:
         """In ns; below zero if the clock went back. ``until`` is now, or as good as now.
 
@@ -80,3 +87,7 @@ class Elapsed:
             default=0,
         )
         return until.at_ns - since.at_ns - (longest if longest > trusted_ns else 0)
+
+
+def _ended(pause: tuple[int, int]) -> int:
+    return pause[1]

@@ -116,7 +116,7 @@ def _clocks(report: RaimsReporter) -> Iterator[Finding]:
         if skew is None:
             continue
         peers = [observer.peers.get(bridge) for observer in report.engine.observers]
-        off = next((peer.off for peer in peers if peer is not None and peer.off), None)
+        off = next((peer.clock.off for peer in peers if peer is not None and peer.clock.off), None)
         yield report.say(
             About("", bridge), "RA016",
             "The clock of {sender_member} is {skew} s off the capture's.",

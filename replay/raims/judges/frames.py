@@ -6,7 +6,7 @@ from typing import Final
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
-from seqaudit.replay.raims.clocks import SKEW_NS
+from seqaudit.replay.raims.peer_clock import SKEW_NS
 from seqaudit.replay.raims.publisher import BeganBy
 from seqaudit.replay.raims.reporting import CLOCKS, SECOND_NS, About, RaimsReporter
 from seqaudit.replay.raims.seqno import (

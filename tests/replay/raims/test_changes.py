@@ -8,6 +8,7 @@ from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.results import STREAM
 from seqaudit.replay.raims.changes import Changes
+from seqaudit.replay.sequence.elapsed import Elapsed
 from tests.replay.raims.builders import (
     F0,
     HERE,
@@ -97,7 +98,7 @@ def test_one_change_before_the_first_word_is_the_daemons_own_if_it_has_only_just
     changes = Changes()
     detail = {"sub_seqno": stated, "uptime": round(uptime_s * SECOND)}
     heard = Event(frame=1, at_ns=T0, kind=Kind.NOTICE, wire_kind=word, system="raims")
-    changes.hears(heard, detail)
+    changes.hears(heard, detail, Elapsed())
     assert changes.earlier == earlier
 
 
@@ -121,7 +122,9 @@ def test_what_waits_for_a_packet_that_the_daemon_may_have_had_meets_other_subscr
 ) -> None:
     world = World()
     came = [(sqn, at) for sqn, at in ((1, 0.2), (3, 0.4))]
-    came += [(-1, turn / 2) for turn in range(1, 20)]  # the sender speaks all the time
+    came += [
+        (-1, at) for at in (0.25, *(turn / 2 for turn in range(1, 20)))
+    ]  # the sender speaks all the time
     asked = [(None, 0.5 + turn / 5) for turn in range(rounds)]
     for sqn, at in sorted([*came, *asked, (0, left_s)], key=lambda pair: pair[1]):
         if sqn is None:
@@ -129,7 +132,7 @@ def test_what_waits_for_a_packet_that_the_daemon_may_have_had_meets_other_subscr
         elif not sqn:
             join(world, at, 2, "LEAV")
         elif sqn < 0:
-            world.sees(packet("SPM", 3, at, stream=f"{LINK}|"))
+            world.sees(packet("SPM", 1 if at < 0.4 else 3, at, stream=f"{LINK}|"))
         else:
             world.sees(packet("ODATA", sqn, at, stream=f"{LINK}|"))
             world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
@@ -137,6 +140,46 @@ def test_what_waits_for_a_packet_that_the_daemon_may_have_had_meets_other_subscr
     (stream,) = [row.detail for row in world.rows() if row.kind == STREAM]
     held_up = "came just before a change" in str(stream["unknown"].get("delivered"))
     assert held_up != known
+
+
+@pytest.mark.parametrize(
+    ("told", "speaks", "known"),
+    [(0.31, (), False), (0.4, (), False), (9.0, (), False), (0.4, (0.35,), True),
+     (9.0, (0.31,), False), (9.0, (0.33,), True)],
+)  # fmt: skip
+def test_a_message_just_before_a_change_was_told_may_have_come_behind_it(
+    told: float, speaks: tuple[float, ...], known: bool
+) -> None:
+    """Just before is by time that surely passed: one pause may be the clock that was set."""
+    world = World()
+    world.data(F0, 0.3, stamp=T0)
+    for at in speaks:
+        world.notice("HB", at, destination=None)
+    join(world, told, 2, "LEAV")
+    assert (delivered(world) is not None) == known
+
+
+@pytest.mark.parametrize(
+    ("left_s", "next_s", "by_its_clock_s", "known"),
+    [
+        (2.0, 9.0, 9.0, True),
+        (2.0, 9.0, 8.0, True),
+        (2.0, 9.0, 7.1, False),
+        (0.16, 9.0, 9.0, False),
+        (0.17, 9.0, 9.0, True),
+        (2.0, 9.0, None, False),
+    ],
+)
+def test_the_publishers_next_word_says_by_its_clock_that_time_passed(
+    left_s: float, next_s: float, by_its_clock_s: float | None, known: bool
+) -> None:
+    """Its clock ticks every 50 ms: what is closer to a change stays untold."""
+    world = World()
+    world.data(F0, 0.1, stamp=T0 + SECOND // 10)
+    join(world, left_s, 2, "LEAV")
+    stamp = None if by_its_clock_s is None else T0 + round(by_its_clock_s * SECOND)
+    world.data(F0 + 1, next_s, stamp=stamp)
+    assert (delivered(world) is not None) == known
 
 
 @pytest.mark.parametrize(("sqn", "told", "known"), [(3, 0.1, False), (0, 0.1, True), (3, 9, True)])
@@ -161,6 +204,7 @@ def test_the_first_message_may_have_been_one_that_the_capture_lacks(
     join(world, 0.1, 2, "LEAV")
     for sqn, at in ((1, 0.2), (3, 9.0)):
         if sqn == 3:
+            world.sees(packet("SPM", 1, 0.25, stream=f"{LINK}|"))
             join(world, 0.3, 3)
             world.sees(packet("SPM", 2, 0.4, stream=f"{LINK}|"))
             for turn in range(rounds):
@@ -210,6 +254,7 @@ def test_what_is_missing_while_a_subscription_lasted_may_have_been_wanted(
         world.sees(packet("ODATA", sqn, at, stream=f"{LINK}|"))
         world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
         if sqn == 2 and joined:
+            world.sees(packet("SPM", 2, 0.5, stream=f"{LINK}|"))
             join(world, 1.0, 3)
             join(world, 8.0, 4, "LEAV")
     world.sees(packet("SPM", third, 30.0, stream=f"{LINK}|"))

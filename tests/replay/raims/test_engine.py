@@ -737,7 +737,7 @@ def test_figures_of_what_waits_at_the_end_behind_packets_given_up_are_null(
 
 @pytest.mark.parametrize(
     ("joined", "said_ms", "known"),
-    [(1.99, 20, True), (2.001, 20, False), (2.03, 20, True), (2.03, 100, False), (2.3, 100, True),
+    [(1.99, 20, True), (2.001, 20, False), (2.05, 20, True), (2.03, 100, False), (2.3, 100, True),
      (2.3, 1000, False)],
 )  # fmt: skip
 def test_what_went_on_just_as_subscriptions_changed_is_not_told(

@@ -202,7 +202,7 @@ def test_what_came_on_one_connection_is_before_what_the_observer_says_on_another
         if number == 2:
             kind = Kind.SUBSCRIBE if word == "LEAV" else Kind.NOTICE
             world.notice(word, 2.0, kind=kind, seqno=2, **own, **detail)
-        world.data(F0 + number, number + 0.5)
+        world.data(F0 + number, number + 0.5, stamp=T0 + number * SECOND)
     settings = CaptureSettings(Vantage("member", HERE, "given"))
     rows = replayed([row_of(event, "raims") for event in story], settings)
     (row,) = (r["detail"] for r in rows if r["kind"] == "STREAM")

@@ -26,6 +26,23 @@ def test_one_step_of_the_clock_makes_no_time(
 
 
 @given(PAUSES, st.integers(1, 100))
+def test_just_before_an_event_is_what_less_time_has_surely_passed_since(
+    pauses: list[int], span: int
+) -> None:
+    elapsed, now = Elapsed(), 0
+    elapsed.saw(Mark(0, now))
+    times = [0]
+    for place, pause in enumerate(pauses, 1):
+        now += pause
+        elapsed.saw(Mark(place, now))
+        times.append(now)
+    last = Mark(len(pauses), now)
+    since_ns = elapsed.just_before(last, span)
+    for place, at_ns in enumerate(times):
+        assert (at_ns > since_ns) == (elapsed.at_least(Mark(place, at_ns), last) < span)
+
+
+@given(PAUSES, st.integers(1, 100))
 def test_a_watch_tells_when_so_much_time_has_passed(pauses: list[int], span: int) -> None:
     elapsed, now = Elapsed(), 0
     elapsed.saw(Mark(0, now))
