@@ -19,6 +19,7 @@ from seqaudit.replay.zenoh.reasons import (
     CLOSING,
     COMING,
     EARLY,
+    HANDED,
     LEAVING,
     SEVERAL,
     SHARED,
@@ -184,11 +185,11 @@ class Audience:
             self._all.setdefault((identity[0], identity[2]), []).append(found)
             self.lanes_of(found).several = (source.receiver, subject) in self._several
             if history is not None and history.shared:
-                found.untold = SEVERAL
+                found.untold.add(SEVERAL)
             unnamed = self._lives.get((source.receiver, None, identity[2]))
             declared = self.declared.since(source.receiver, subject)
             if unnamed is not None and declared is not None and declared.frame < unnamed.until:
-                found.untold = UNNAMED
+                found.untold.add(UNNAMED)
             if identity in self._lives:
                 found.life = self._lives[identity].next()
         return found
@@ -240,7 +241,7 @@ class Audience:
             soon = source.last is not None and mark.at_ns - source.last.at_ns < SOON_NS
             known = (receiver, subject, self.machine(source)) in self.subscribers
             if soon and not known and sender != member:
-                self._subscriber(source, subject).untold = EARLY
+                self._subscriber(source, subject).untold.add(EARLY)
 
     def begins(self, endpoint: str, subject: str, mark: Mark) -> None:
         """A node declares a subscriber: samples that come to it for another may be for this one
@@ -258,7 +259,8 @@ class Audience:
             machine = self.machine(source)
             known = (endpoint, subject, machine), (endpoint, None, machine)
             if not any(identity in self.subscribers for identity in known):
-                self._subscriber(source, subject).life.border = source.live.stop() - 1, COMING
+                untold, last = self._subscriber(source, subject).untold, source.live.stop() - 1
+                untold.add(COMING, figures=HANDED, sample=last)
 
     def _nobodys(self, endpoint: str, subject: str) -> list[Identity]:
         """Of samples of a key expression that came for an endpoint, and since the session began
@@ -287,7 +289,7 @@ class Audience:
         theirs = self._identities(endpoint, (subject, None))
         for (receiver, _, name), one in self._leave(theirs, mark):
             left = self._undeclared.setdefault((receiver, name), Undeclared())
-            left.bordered |= bool(one.life.border)
+            left.bordered |= one.untold.over(LEAVING) or one.untold.over(COMING)
             for lane in (one, *self.lanes_of(one).all):
                 if lane.last is not None:
                     left.was(lane.last)
@@ -321,7 +323,7 @@ class Audience:
         for identity in self._identities(query.requester, (subject, None)):
             one = self.subscribers[identity]
             if one.first_at is not None:
-                one.untold = SHARED
+                one.untold.add(SHARED)
             if not one.last:
                 one.history_asked, one.history = True, one.last is None
 
@@ -366,9 +368,9 @@ class Audience:
         for one in ending:
             one.life.node_gone = endpoint != self._link.opener
             if one.pending or any(lane.pending for lane in self.lanes_of(one).all):
-                one.untold = one.untold or WAITED
+                one.untold.add(WAITED)
             elif (endpoint, one.source) in lately:
-                one.untold = one.untold or CLOSING
+                one.untold.add(CLOSING)
 
     def came_to_nobody(self, source: Source, first: int, stop: int) -> None:
         """Samples [first, stop) of a source came to an endpoint at which nobody listened."""
@@ -381,7 +383,8 @@ class Audience:
             lanes = self.lanes_of(one).all
             for each in (one, *lanes):
                 each.was_not_handed(first, stop)
-            one.untold = next((lane.untold for lane in lanes if lane.untold), one.untold)
+            for lane in lanes:
+                one.untold.join(lane.untold)
 
     def _end(self, identities: Iterable[Identity], mark: Mark) -> list[tuple[Identity, Subscriber]]:
         """Returns those of them that had samples."""
@@ -404,7 +407,7 @@ class Audience:
         ended = self._end(identities, mark)
         for _, one in ended:
             if one.touched_ns is not None and mark.at_ns - one.touched_ns < BORDER_NS:
-                one.life.border = BEGINNING, LEAVING
+                one.untold.add(LEAVING, figures=HANDED)
         return ended
 
     def _forget(self, identity: Identity, *, told: bool = False) -> None:

@@ -42,7 +42,7 @@ class Lane(Subscriber):
             lane.delivery.deliver(first, stop)
         lane.misses = list(one.misses)
         lane.asking.since = one.asking.since
-        lane._held, lane._delivered_at = one._held, one._delivered_at
+        lane._held, lane.handed_at = one._held, one.handed_at
         return lane
 
     def advance(self, at_ns: int) -> None:

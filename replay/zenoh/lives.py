@@ -20,7 +20,7 @@ class SubscriberLife:
     """Of one of the subscribers that a node has at a key expression, one after the other.
 
     It is there from one frame to another. So long before these (``BORDER_NS``) it may be there, or
-    be gone, already: what came then is its *border*.
+    be gone, already.
 
     Attributes:
         number: from 1.
@@ -28,15 +28,12 @@ class SubscriberLife:
             before.
         until: job frame that shows that it is over; ``END``: none does.
         node_gone: its node ended with it, if it ended; else it may subscribe on by another session.
-        border: a sample that it may have been handed, ``BEGINNING``: one that it was handed or not
-            beside all that it surely had; and why no frame tells.
     """
 
     number: int = 1
     since: int = BEGINNING
     until: int = END
     node_gone: bool = True
-    border: tuple[int, str] | None = None
 
     @property
     def over(self) -> bool:

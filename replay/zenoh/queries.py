@@ -143,9 +143,9 @@ class Queries:
         for subscriber in subscribers:
             over_ns = self._handed_on.get(id(subscriber))
             if sort is Sort.LATE and over_ns is not None and event.at_ns - over_ns < CROSSING_NS:
-                subscriber.untold = CROSSED
-            if answered is not None and subscriber.untold == STRAY and len(subscribers) == 1:
-                subscriber.untold = None  # it only stands behind its answer
+                subscriber.untold.add(CROSSED)
+            if answered is not None and len(subscribers) == 1:
+                subscriber.untold.drop(STRAY)  # it only stands behind its answer
             if len(subscribers) == 1:  # else nobody says whose query it is
                 self._audience.lanes_of(subscriber).query(query)
             subscriber.query(query)
@@ -235,11 +235,11 @@ class Queries:
                 new = subscriber.last is None or sn > subscriber.last
                 before = subscriber.start is not None and sn < subscriber.start
                 if query.number < 0 and (new or before):
-                    subscriber.untold = STRAY
+                    subscriber.untold.add(STRAY)
                 if query.shared and query.sort in FOR_MISSING:
                     subscriber.asking.brought(query, sn, new=new)
                 elif new and query.shared:
-                    subscriber.untold = SHARED
+                    subscriber.untold.add(SHARED)
                 subscriber.sample(sn, sn + 1, arrival, query)
                 self._audience.lanes_of(subscriber).sample(sn, sn + 1, arrival, query)
 

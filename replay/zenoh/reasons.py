@@ -7,6 +7,8 @@ FIGURES: Final = (
     "delivered", "misses", "recovered", "unrecovered", "lost", "lost_seqnos", "unrecovered_seqnos",
     "subscribers",
 )  # fmt: skip
+#: Of these what says which samples it was handed; the others are the same either way.
+HANDED: Final = ("delivered", "subscribers")
 #: Those of what came back, which was handed on all the same.
 RECOVERED: Final = ("lost", "lost_seqnos", "recovered")
 LATE: Final = (

@@ -19,6 +19,7 @@ from seqaudit.replay.sequence.ranges import RangeSet, half_open, inclusive
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.causes import Why, by_cause, cause_rows, in_words, within
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
+from seqaudit.replay.zenoh.doubts import Untold
 from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.query import Query
@@ -34,9 +35,8 @@ from seqaudit.replay.zenoh.reporting import SYSTEM, ZenohReporter, ZenohSubject
 from seqaudit.replay.zenoh.sources import ROS, Source, Unnumbered
 from seqaudit.replay.zenoh.story import HOP_PLACES, lost_where, query_end
 from seqaudit.replay.zenoh.subscriber import Subscriber
-from seqaudit.replay.zenoh.untold import before_the_first
+from seqaudit.replay.zenoh.untold import before_the_first, untold
 from seqaudit.replay.zenoh.untold import lacking as why_lacking
-from seqaudit.replay.zenoh.untold import why as why_untold
 
 MAX_WAITS: Final = 100
 #: Why nothing is said about delivery.
@@ -95,20 +95,21 @@ def summary(
     else:
         _handed_on(report, row, subscriber)
         lanes, crossing = engine.audience.lanes_of(subscriber), engine.sources.crossing
-        untold = why_untold(
-            subscriber, lanes, source, engine.link, crossing=source.node in crossing
+        doubts = list(
+            untold(subscriber, lanes, source, engine.link, crossing=source.node in crossing)
         )
         unknown = subscriber.subject is None
         if unknown and engine.declared.nobody(source, subscriber.first_at, asked=bool(mine)):
-            untold = untold or NOBODY
+            doubts.append(Untold(NOBODY))
         proven = sum(found.total() for found in report.proven(source, subscriber))
         row["lost_proven"] = proven if engine.world is None else None
-        if engine.world is None and untold is not None:
-            _untold(row, FIGURES, untold)
-        elif engine.world is None and subscriber.unseen:
+        told = not any(one.figures == FIGURES for one in doubts)
+        if told and engine.world is None and subscriber.unseen:
             _lacking(row, proven, BLIND, subscriber.unseen.total())
-        elif engine.world is None and proven < (row["lost"] or 0):
+        elif told and engine.world is None and proven < (row["lost"] or 0):
             _lacking(row, proven, why_lacking(subscriber, source, report.worth))
+        for one in reversed(doubts if engine.world is None else ()):
+            _untold(row, one.figures, one.why)
         alone = (
             unknown
             and not mine
@@ -121,10 +122,6 @@ def summary(
         if row["lost"] is not None and early and engine.world is None:
             why = f"{proven} or more, {row['lost'] + early} at most: {FIRST}"
             _untold(row, ("lost", "lost_seqnos"), why)
-        at, why = subscriber.life.border or (-1, "")
-        brought = RangeSet(subscriber.delivery.ranges).within(at, at + 1)  # by history
-        if row["delivered"] is not None and why and not brought:
-            _untold(row, ("delivered", "subscribers"), why)
     return row
 
 

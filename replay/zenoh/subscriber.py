@@ -25,6 +25,7 @@ from seqaudit.replay.zenoh.around import Around
 from seqaudit.replay.zenoh.asking import Asking
 from seqaudit.replay.zenoh.at_once import MANY_GAPS, AtOnce
 from seqaudit.replay.zenoh.causes import Cause
+from seqaudit.replay.zenoh.doubts import Doubts
 from seqaudit.replay.zenoh.lives import SubscriberLife
 from seqaudit.replay.zenoh.query import FOR_MISSING, Miss, Query, Sort, Wait
 
@@ -114,9 +115,9 @@ class Subscriber:
         self._waited = RangeSet()  # live samples held back since then
         self._tried: deque[Query] = deque(maxlen=MAX_TRIED)  # ended since the last flush
         self._grace_ns = grace_ns
-        self._delivered_at: Mark | None = None
+        self.handed_at: Mark | None = None  # when the last sample was handed on
         self._filling: Query | None = None
-        self.untold: str | None = None  # why frames do not tell what it was handed
+        self.untold = Doubts()
 
     @property
     def asks_from(self) -> int | None:
@@ -199,7 +200,7 @@ class Subscriber:
         if query.first is not None:
             if self.last is not None and query.first > self.last + 1:
                 self.asking.reads(
-                    query, (self.last + 1, query.first), self.pending, self._delivered_at,
+                    query, (self.last + 1, query.first), self.pending, self.handed_at,
                     self.asks_from, still_open=bool(self.queries),
                 )  # fmt: skip
             self._agree(query.first, query.asked, shared=query.shared)
@@ -250,7 +251,8 @@ class Subscriber:
         self.life.until = mark.frame
         if self.waiting is not None and mark.at_ns - self.waiting.at_ns <= self._grace_ns:
             self.waiting = None
-            self.untold = reasons.CUT_SHORT if self.pending else self.untold
+            if self.pending:
+                self.untold.add(reasons.CUT_SHORT)
             if self.tracker is not None:
                 self.tracker.close(2**63, Outcome.GONE, mark)
         self.finish()
@@ -264,11 +266,11 @@ class Subscriber:
         if not late and handed and handed[-1][0] <= first < handed[-1][1]:
             self.delivery.retract(first)
         elif RangeSet(handed).within(first, stop):
-            self.untold = reasons.WAITED  # for these, or behind them
-        elif not self.pending and self.untold in (reasons.WAITED, reasons.CUT_SHORT):
-            self.untold = None
+            self.untold.add(reasons.WAITED)  # for these, or behind them
+        elif not self.pending:
+            self.untold.drop(reasons.WAITED, reasons.CUT_SHORT)
         if self.misses and (not handed or self.misses[-1].stop > handed[-1][1]):
-            self.untold = reasons.CUT_SHORT
+            self.untold.add(reasons.CUT_SHORT)
 
     def finish(self) -> None:
         """The capture is over."""
@@ -317,7 +319,7 @@ class Subscriber:
         """What seemed missed ended otherwise, and nothing shows that it was not."""
         if not lost:
             return
-        self.untold = self.untold or why
+        self.untold.add(why)
         self.misses = [
             miss._replace(first=a, stop=b)
             for miss in self.misses
@@ -348,7 +350,7 @@ class Subscriber:
                 self._deliver(first, stop, mark)
                 had = [q.first for q in self.queries if q.first is not None and q.first < first]
                 if had and self._filling is None and not self.history_asked:
-                    self.untold = self.untold or reasons.BEFORE
+                    self.untold.add(reasons.BEFORE)
                 return
         assert self.last is not None
         if first <= self.last:  # S9
@@ -447,7 +449,7 @@ class Subscriber:
             self.waiting = None
 
     def _release(self, mark: Mark) -> None:
-        if self._held is not None and self._delivered_at is not None and self.last is not None:
+        if self._held is not None and self.handed_at is not None and self.last is not None:
             if len(self.waits) < MAX_KEPT and self._waited:
                 w = self._waited
                 self.waits.append(Wait(w.first(), w.stop(), w.total(), self._held, mark))
@@ -458,7 +460,7 @@ class Subscriber:
             return
         self.delivery.deliver(first, stop)
         self.last = stop - 1
-        self._delivered_at = mark
+        self.handed_at = mark
         if self._undelivered:
             for end, part in self._undelivered:
                 if end <= stop:
@@ -478,7 +480,7 @@ class Subscriber:
         if self.last is None or first == self.last + 1:
             return
         if self._unasked.within(first, first + 1):
-            self.untold = reasons.READS_LATE
+            self.untold.add(reasons.READS_LATE)
         if first > self.last + 1:  # it has more than was captured
             if self.tracker is not None:
                 self.tracker.reveal(first, mark, BY_QUERY)

@@ -1,9 +1,12 @@
 """Where frames do not tell what a subscriber was handed: its figures are null, and why."""
 
+from collections.abc import Iterator
+
 from seqaudit.replay.contract.worth import MISSING, Worth
 from seqaudit.replay.sequence.gaps import Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
+from seqaudit.replay.zenoh.doubts import Untold
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
 from seqaudit.replay.zenoh.reasons import (
@@ -42,12 +45,23 @@ def before_the_first(one: Subscriber, source: Source) -> int:
     return one.start if counter.passed_over(since, first.frame) else 0
 
 
-def why(one: Subscriber, lanes: Lanes, source: Source, link: Link, *, crossing: bool) -> str | None:
-    """Null: frames tell it.
+def untold(
+    one: Subscriber, lanes: Lanes, source: Source, link: Link, *, crossing: bool
+) -> Iterator[Untold]:
+    """None: frames tell everything. Of two of the same figures the first is the nearer.
 
     Args:
         crossing: samples do not leave in the order of their sns.
     """
+    why = _by_what_came(one, lanes, source, link, crossing=crossing)
+    if why is not None:
+        yield Untold(why)
+    yield from one.untold.standing(RangeSet(one.delivery.ranges), one.handed_at)
+
+
+def _by_what_came(
+    one: Subscriber, lanes: Lanes, source: Source, link: Link, *, crossing: bool
+) -> str | None:
     if source.untold is not None:
         return source.untold
     if source.last and link.may_lack_behind(source.sender, source.receiver, source.last.frame):
@@ -67,9 +81,9 @@ def why(one: Subscriber, lanes: Lanes, source: Source, link: Link, *, crossing: 
         return SEVERAL
     if any(not certificates.had(hole) for hole in one.asking.had):
         return UNASKED
-    if one.untold is None and any(
+    if any(
         gap.parts.keys() & {Outcome.RECOVERED, Outcome.UNRECOVERED} and one.around.in_hole(gap)
         for gap in one.gaps
     ):
         return HOLE
-    return one.untold
+    return None

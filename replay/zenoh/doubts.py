@@ -1,0 +1,72 @@
+"""What frames do not tell of what a subscriber was handed: why, since when, of which figures."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from seqaudit.replay.contract.worth import BEGINNING
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.zenoh.reasons import FIGURES
+
+
+class Untold(NamedTuple):
+    """One reason.
+
+    Attributes:
+        why: in the report's words.
+        since: job frame from which on nothing tells; what was handed on before is told.
+        figures: of its row that are null.
+        sample: the only one that is in doubt; null: any.
+    """
+
+    why: str
+    since: int = BEGINNING
+    figures: Sequence[str] = FIGURES
+    sample: int | None = None
+
+
+class Doubts:
+    """All of one subscriber, each reason once."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, Untold] = {}
+
+    def add(
+        self,
+        why: str,
+        *,
+        since: int = BEGINNING,
+        figures: Sequence[str] = FIGURES,
+        sample: int | None = None,
+    ) -> None:
+        """One more; of one that stands already the earlier beginning counts."""
+        before = self._all.get(why)
+        if before is None or since < before.since:
+            self._all[why] = Untold(why, since, figures, sample)
+
+    def join(self, others: "Doubts") -> None:
+        """Those of one of several that this stands for."""
+        for one in others._all.values():
+            self.add(one.why, since=one.since, figures=one.figures, sample=one.sample)
+
+    def drop(self, *reasons: str) -> None:
+        """These turned out to be none."""
+        for why in reasons:
+            self._all.pop(why, None)
+
+    def over(self, why: str) -> bool:
+        """Whether this one stands."""
+        return why in self._all
+
+    def standing(self, handed: RangeSet, at: Mark | None) -> Iterator[Untold]:
+        """Those that matter.
+
+        Args:
+            handed: what the subscriber was handed.
+            at: when the last of it was; null: nothing was.
+        """
+        for one in self._all.values():
+            late = one.since > BEGINNING and (at is None or at.frame < one.since)
+            brought = one.sample is not None and handed.within(one.sample, one.sample + 1)
+            if not late and not brought:
+                yield one
