@@ -26,6 +26,10 @@ class Around(Protocol[Asks]):
         """The job frame of the declaration that it, which lives since then, asks for what it
         misses; null: none is its."""
 
+    def asked_from(self, since: int) -> int | None:
+        """The job frame in which it, which lives since then, first asked for what it misses of any
+        source; null: in none."""
+
     def in_hole(self, gap: Gap) -> int:
         """Bytes of the way of the samples that are missing where a gap is, and are no loss."""
 

@@ -6,12 +6,11 @@ from typing import Final
 from seqaudit.replay.contract.worth import END
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
+from seqaudit.replay.zenoh.lives import LAG_NS
 from seqaudit.replay.zenoh.query import Had, Query, Sort
 
 MAX_KEPT_HAD: Final = 10_000
 MAX_KEPT_BROUGHT: Final = 100_000
-#: A sample and a request that cross are no further apart: recorded with 32 ms.
-CROSSING_NS: Final = 100_000_000
 #: Periodic queries come so late at most: recorded with 25 ms.
 PUNCTUAL_NS: Final = 50_000_000
 #: Bytes of one request may be damaged, and one heartbeat may not have been read.
@@ -40,6 +39,8 @@ class Asking:
         self._before: Query | None = None
         self._brought = RangeSet()  # by answers before the last
         self._again = 0  # times that it asked for what it had been brought
+        #: When it last went on without a query, and how far it had come then.
+        self._alone: tuple[int, int] | None = None
         self._handed: tuple[int, int] | None = None  # at a request's time: up to which sn
         self._lowest = END  # sn of all that its requests name; END: none does
         self._until: Mark | None = None  # when it last asked, or a query of it ended
@@ -54,18 +55,33 @@ class Asking:
         """A heartbeat tells of more than it seems to have: it asks then, if no query is open."""
         self.passed_beats += not still_open
 
-    def asked(self, query: Query, last: int | None) -> None:
-        """A request for what it misses, at a time when all up to ``last`` seems handed on."""
+    def went_on(self, last: int | None, mark: Mark) -> None:
+        """What waited is handed on up to ``last`` as no query of it seems to be open."""
+        self._alone = None if last is None else (mark.at_ns, last)
+
+    def perhaps_asked(self, first: int | None, at_ns: int) -> None:
+        """A request is another subscriber's as it seems; or its own, of before it went on."""
+        if self._alone is not None and (first or 0) <= self._alone[1]:
+            self.behind |= at_ns - self._alone[0] <= LAG_NS
+
+    def asked(self, query: Query, last: int | None, *, still_open: bool) -> None:
+        """A request for what it misses, at a time when all up to ``last`` seems handed on.
+
+        It stands behind what came before its sender had read that; where it is from before what
+        was handed on as nobody seemed to have asked, that was not so.
+        """
         self.passed_beats = 0
+        if self._alone is not None and (query.first or 0) <= self._alone[1]:
+            self.behind = True
         if self.since is None:
             self.since = query.asked.frame
-        if self._handed is None or query.asked.at_ns - self._handed[0] > CROSSING_NS:
+        if self._handed is None or query.asked.at_ns - self._handed[0] > LAG_NS:
             if self._handed is not None and query.first is not None and not query.shared:
                 self.behind |= query.first <= self._handed[1]
             self._handed = None if last is None else (query.asked.at_ns, last)
         if not query.shared:
             self._lowest = min(self._lowest, query.first or 0)
-            self._asks_again(query)
+            self._asks_again(query, last, still_open=still_open)
         self._until = query.asked
 
     def ticks_otherwise(self, first_at: Mark | None) -> bool:
@@ -91,13 +107,18 @@ class Asking:
         """It has asked again for what it was brought: so does one that was undeclared."""
         return self._again > 0
 
-    def _asks_again(self, query: Query) -> None:
+    def _asks_again(self, query: Query, last: int | None, *, still_open: bool) -> None:
+        """It asks for what it was brought, or for less though nothing was left to wait for: the
+        last answer had ended, and what that brought was handed on."""
         before, self._before = self._before, query
         ended = None if before is None or not before.final else before.ended
-        if before and ended and query.asked.at_ns - ended.at_ns > CROSSING_NS:
+        if before and ended and query.asked.at_ns - ended.at_ns > LAG_NS:
             self._brought |= before.replied
+        waits = still_open or last is None or not self._brought
+        below = not waits and (query.first or 0) < self._brought.stop()
         first = query.first
-        self._again += first is not None and bool(self._brought.within(first, first + 1))
+        same = first is not None and bool(self._brought.within(first, first + 1))
+        self._again += below or same
 
     def brought(self, query: Query, sn: int, *, new: bool) -> None:
         """A sample came by a query that may be another subscriber's, as several sent one each."""

@@ -6,21 +6,22 @@ from dataclasses import dataclass
 
 from seqaudit.replay.contract.worth import BEGINNING
 from seqaudit.replay.sequence.gaps import Gap, Mark
-from seqaudit.replay.zenoh.asking import CROSSING_NS
 from seqaudit.replay.zenoh.causes import Why
 from seqaudit.replay.zenoh.declarations import Declarations
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.keys import UNRESOLVED, Advanced, Parameters, matches, parameters
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
-from seqaudit.replay.zenoh.lives import BORDER_NS, CLOSING_NS, SOON_NS, SubscriberLife, Undeclared
+from seqaudit.replay.zenoh.lives import LAG_NS, SubscriberLife, Undeclared
 from seqaudit.replay.zenoh.query import Miss, Query
 from seqaudit.replay.zenoh.reasons import (
+    BEHIND,
     CLOSING,
     COMING,
     EARLY,
     HANDED,
     LEAVING,
+    ONE_LEFT,
     SEVERAL,
     SHARED,
     UNNAMED,
@@ -54,6 +55,9 @@ class _AroundSource:
 
     def asks_from(self, since: int) -> int | None:
         return self.audience.declared.asks_from(self.source.receiver, self.subject, since)
+
+    def asked_from(self, since: int) -> int | None:
+        return self.audience.asked_from(self.source.receiver, self.subject, since)
 
     def in_hole(self, gap: Gap) -> int:
         return self.audience.in_hole(self.source, gap)
@@ -104,6 +108,8 @@ class Audience:
         self._retention_ns = retention_ns
         self.document = document
         self.why = why
+        #: Endpoint and key expression -> the frame in which a subscriber there first asked.
+        self._asked: dict[str, dict[str | None, int]] = {}
         self._shown: dict[str, set[str]] = {}  # key expressions that only queries tell
         self._several: set[tuple[str, str | None]] = set()  # endpoint, key expression: of several
         self._matched: dict[tuple[str, str, str, str | None], list[Subscriber]] = {}
@@ -149,6 +155,24 @@ class Audience:
             self._matched.clear()
         found = self._matched[identity] = [self._subscriber(source, name) for name in names]
         return found
+
+    def settle(self) -> None:
+        """The capture is over: what one source shows of a subscriber, that it is several, or was
+        handed less than came, holds for all that it had at that time."""
+        there: dict[tuple[str, str | None, int], list[Subscriber]] = {}
+        for (receiver, _), ones in self._all.items():
+            for one in ones:
+                there.setdefault((receiver, one.subject, one.life.until), []).append(one)
+        for ones in there.values():
+            several = any(
+                one.asking.ticks_otherwise(one.first_at) or self.lanes_of(one).several
+                for one in ones
+            )
+            behind = any(one.asking.behind or one.asking.may_have_left for one in ones)
+            for one in ones:
+                self.lanes_of(one).several |= several
+                if behind:
+                    one.untold.add(BEHIND)
 
     def lanes_of(self, subscriber: Subscriber) -> Lanes:
         """The subscribers that a machine stands for, where their queries tell them apart (S28)."""
@@ -198,6 +222,12 @@ class Audience:
         """Those that live, or lived and had samples, of one machine's name at an endpoint."""
         return self._all.get((receiver, machine), [])
 
+    def asked_from(self, endpoint: str, subject: str | None, since: int) -> int | None:
+        """The frame in which an endpoint's subscriber, which lives since a frame, first asked for
+        what it misses, of any source: it does of all, or of none (zenoh.md 9.4)."""
+        asked = self._asked.get(endpoint, {}).get(subject)
+        return None if asked is None or asked < since else asked
+
     def in_hole(self, source: Source, gap: Gap) -> int:
         """Bytes of a TCP connection that are missing where samples of a source are."""
         begin = gap.before.frame if gap.before else BEGINNING
@@ -238,7 +268,7 @@ class Audience:
             unknown = receiver, None, self.machine(source)
             if unknown in self.subscribers:
                 self._forget(unknown)
-            soon = source.last is not None and mark.at_ns - source.last.at_ns < SOON_NS
+            soon = source.last is not None and mark.at_ns - source.last.at_ns < LAG_NS
             known = (receiver, subject, self.machine(source)) in self.subscribers
             if soon and not known and sender != member:
                 self._subscriber(source, subject).untold.add(EARLY)
@@ -251,8 +281,12 @@ class Audience:
                 self._subscribes_now(endpoint, subject, mark)
             return
         self._end(self._nobodys(endpoint, subject), mark)
+        if self._link.session_starts and "@adv" not in subject:
+            for one in map(self.subscribers.__getitem__, self._identities(endpoint, (None,))):
+                if one.first_at is not None and mark.at_ns - one.first_at.at_ns < LAG_NS:
+                    one.untold.add(EARLY, figures=HANDED)
         for source, at_ns in self._sources.recent:
-            if source.receiver != endpoint or mark.at_ns - at_ns >= BORDER_NS:
+            if source.receiver != endpoint or mark.at_ns - at_ns >= LAG_NS:
                 continue
             if source.key is None or not matches(subject, source.key):
                 continue
@@ -286,6 +320,7 @@ class Audience:
         self._shown.get(endpoint, set()).discard(subject)
         self._several.discard((endpoint, subject))
         self._histories_asked.get(endpoint, Counter()).pop(subject, None)
+        self._asked.get(endpoint, {}).pop(subject, None)
         theirs = self._identities(endpoint, (subject, None))
         for (receiver, _, name), one in self._leave(theirs, mark):
             left = self._undeclared.setdefault((receiver, name), Undeclared())
@@ -296,6 +331,14 @@ class Audience:
                 if lane.pending:  # what is missing before these may be missing here alone
                     left.was(lane.pending.stop() - 1)
 
+    def somebody_left(self, endpoint: str, mark: Mark) -> None:
+        """A subscriber of a node is gone whose declaration was not captured: it may be any of those
+        of which none was."""
+        for identity in self._identities(endpoint):
+            one = self.subscribers[identity]
+            if self.declared.since(endpoint, identity[1]) is None:
+                one.untold.add(ONE_LEFT, since=_unread(one, mark))
+
     def one_more(self, endpoint: str, subject: str, mark: Mark) -> bool:
         """A subscriber says what it says when it begins: it shows its token, or asks for history.
 
@@ -303,11 +346,15 @@ class Audience:
         lives nothing tells.
         """
         declared = self.declared.since(endpoint, subject)
-        if self._link.multicast or declared is None or mark.at_ns - declared.at_ns <= CROSSING_NS:
+        there = self._identities(endpoint, (subject,) if declared else (subject, None))
+        ones = [self.subscribers[identity] for identity in there]
+        if declared is None:  # not captured
+            declared = min((one.first_at for one in ones if one.first_at), default=None)
+        if self._link.multicast or declared is None or mark.at_ns - declared.at_ns <= LAG_NS:
             return False
         self._several.add((endpoint, subject))
-        for identity in self._identities(endpoint, (subject,)):
-            self.lanes_of(self.subscribers[identity]).several = True
+        for one in ones:
+            self.lanes_of(one).several = True
         return True
 
     def asks_history(self, subject: str, query: Query) -> None:
@@ -351,6 +398,7 @@ class Audience:
         self.declared.node_gone(endpoint)
         self._several = {place for place in self._several if place[0] != endpoint}
         self._histories_asked.pop(endpoint, None)
+        self._asked.pop(endpoint, None)
         self._leave(self._identities(endpoint), mark)
 
     def shut(self, endpoint: str, mark: Mark, quoted: Source | None) -> None:
@@ -361,7 +409,7 @@ class Audience:
         lately = set()  # sources of samples that may have waited in its socket
         for source in self._sources.all.values():
             last = source.before if source is quoted else source.last
-            if last is not None and mark.at_ns - last.at_ns < CLOSING_NS:
+            if last is not None and mark.at_ns - last.at_ns < LAG_NS:
                 lately.add((source.receiver, self.machine(source)))
         ending = list(self.living(endpoint, None))
         self._end(self._identities(endpoint), mark)
@@ -406,7 +454,7 @@ class Audience:
         """They are dropped shortly before their node says so; returns those that had samples."""
         ended = self._end(identities, mark)
         for _, one in ended:
-            if one.touched_ns is not None and mark.at_ns - one.touched_ns < BORDER_NS:
+            if one.touched_ns is not None and mark.at_ns - one.touched_ns < LAG_NS:
                 one.untold.add(LEAVING, figures=HANDED)
         return ended
 
@@ -443,7 +491,7 @@ class Audience:
             known = (
                 0 < len(begun) == len(mine)
                 and self._link.role(source.sender, source.receiver) == "receiver"
-                and all(at_ns - mark.at_ns > CROSSING_NS for mark in begun)
+                and all(at_ns - mark.at_ns > LAG_NS for mark in begun)
             )
             return not new and (self.declared.anybody_left(source.receiver) or known)
         if left is None or left.last is None:
@@ -455,7 +503,7 @@ class Audience:
         return at < left.last and all(one.start is None or one.start > at for one in living)
 
     def asking(
-        self, requester: str, responder: str, told: Advanced, asked: Parameters, at_ns: int
+        self, requester: str, responder: str, told: Advanced, asked: Parameters, mark: Mark
     ) -> list[Subscriber]:
         """Whose query this is: the subscriber of that key expression, or all it may be."""
         if told.source is None:
@@ -478,8 +526,12 @@ class Audience:
         for source in sources:
             mine = self.of(source)
             first = placed(source, asked.first)
-            if asked.has_range and self._asks_on(source, mine, first, at_ns):
+            if asked.has_range and self._asks_on(source, mine, first, mark.at_ns):
+                for one in mine:
+                    one.asking.perhaps_asked(first, mark.at_ns)
                 continue
+            if told.role == "*" and asked.has_range:
+                self._asked.setdefault(requester, {}).setdefault(told.subject, mark.frame)
             if told.role == "pub" and asked.has_range:
                 found += _told_by_heartbeat(mine, first)
                 continue
@@ -495,6 +547,13 @@ class Audience:
                     self.changed()
             found += exact or mine
         return found
+
+
+def _unread(one: Subscriber, mark: Mark) -> int:
+    """The job frame from which on a node may not have read what it handed on before a mark."""
+    handed = one.handed_at
+    recent = handed is not None and mark.at_ns - handed.at_ns < LAG_NS
+    return handed.frame if handed is not None and recent else mark.frame
 
 
 def hear_heartbeats(mine: list[Subscriber]) -> list[Subscriber]:

@@ -8,7 +8,7 @@ from seqaudit.decoders.contract.zenoh_detail import Detail, Key
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.keys import UNRESOLVED, KeyTables, advanced, document_query, matches
 from seqaudit.replay.zenoh.link import Link
-from seqaudit.replay.zenoh.lives import SOON_NS
+from seqaudit.replay.zenoh.lives import LAG_NS
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source
 
 #: Subscribers or queryables of one side; each is matched against each new source.
@@ -105,6 +105,10 @@ class Declarations:
                     frames.append(mark.frame)
         return subject
 
+    def knows(self, detail: Detail, sender: str, receiver: str) -> bool:
+        """Whether the declaration of a subscriber that is undeclared was captured."""
+        return self._declared(sender, receiver, detail) in self.subscriptions.get(sender, {})
+
     def subscriber_gone(self, detail: Detail, sender: str, receiver: str) -> str | None:
         """U_SUBSCRIBER: its key expression, if it was the last of its node there."""
         name = self._declared(sender, receiver, detail)
@@ -167,7 +171,7 @@ class Declarations:
         ):
             return False  # else only who was undeclared asks: its heartbeats stay declared
         return not any(
-            first.at_ns < first_at.at_ns + SOON_NS and matches(subject, source.key)
+            first.at_ns < first_at.at_ns + LAG_NS and matches(subject, source.key)
             for subject, (first, _) in there.items()
         )
 

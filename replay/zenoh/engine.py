@@ -257,6 +257,7 @@ class ZenohEngine:
             if self.moments.worth.spans or subscriber.history_asked:
                 subscriber.learns = False  # records out of order look like late samples
             subscriber.finish()
+        self.audience.settle()
         if self.world is not None:
             self.world.finish()
 
@@ -558,6 +559,8 @@ class ZenohEngine:
             declared.queryable_gone(detail, sender, receiver)
         elif what == "u_subscriber":
             self.audience.changed()
+            if not declared.knows(detail, sender, receiver):
+                self.audience.somebody_left(sender, event.first_mark())
             subject = declared.subscriber_gone(detail, sender, receiver)
             if subject is not None:
                 self.audience.unsubscribes(sender, subject, event.first_mark())

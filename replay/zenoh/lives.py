@@ -6,21 +6,18 @@ from typing import Final
 from seqaudit.replay.contract.worth import BEGINNING, END
 from seqaudit.replay.zenoh.sources import MAX_SOURCES
 
-#: A node registers a subscriber, or drops it, before anybody hears of it: recorded with 5 ms.
-BORDER_NS: Final = 6_000_000
-#: The same where the session begins, and in a group: recorded with 2 ms.
-SOON_NS: Final = 3_000_000
-#: What came so long before its receiver's host said that nobody listens there may have waited in
-#: the socket when that was closed, between the two: recorded with 16 ms.
-CLOSING_NS: Final = 100_000_000
+#: A node reads what came so much later at most, so that what it says then, of its subscribers too,
+#: stands in the capture behind samples that it has not read: no frame says how far it is. Recorded
+#: with 44 ms.
+LAG_NS: Final = 100_000_000
 
 
 @dataclass(slots=True)
 class SubscriberLife:
     """Of one of the subscribers that a node has at a key expression, one after the other.
 
-    It is there from one frame to another. So long before these (``BORDER_NS``) it may be there, or
-    be gone, already.
+    It is there from one frame to another. So long before these (``LAG_NS``) it may be there, or be
+    gone, already.
 
     Attributes:
         number: from 1.

@@ -20,6 +20,7 @@ from seqaudit.replay.zenoh.keys import (
     parameters,
 )
 from seqaudit.replay.zenoh.link import Link, first_hop
+from seqaudit.replay.zenoh.lives import LAG_NS
 from seqaudit.replay.zenoh.moments import Moments
 from seqaudit.replay.zenoh.query import FOR_MISSING, Query, Sort
 from seqaudit.replay.zenoh.reasons import CROSSED, SHARED, STRAY
@@ -31,8 +32,6 @@ from seqaudit.replay.zenoh.timers import SETTLED_NS, Identity, OpenQueries, Time
 MAX_QUERIES: Final = 100_000
 #: Finals of queries that were not open.
 MAX_EARLY: Final = 2_000
-#: A query for a publisher that was heard of is sent so soon behind that, at most, as a rule.
-CROSSING_NS: Final = 100_000_000
 
 
 class Queries:
@@ -89,7 +88,10 @@ class Queries:
             self._strays[requester] = event.first_mark()
         if told is None or told.role == "sub":
             return  # not of missed-samples recovery
-        subscribers = self._audience.asking(requester, event.destination, told, asked, event.at_ns)
+        mark = event.first_mark()
+        subscribers = self._audience.asking(requester, event.destination, told, asked, mark)
+        if not subscribers:  # of one that was undeclared, as it seems
+            self._strays[requester] = mark
         place = next((s for s in self._audience.asked_sources(requester, told.source)), None)
         sort = self._sort(told, asked, subscribers, requester, key, place)
         hop = self._link.hop(event, first_hop(event))
@@ -97,14 +99,13 @@ class Queries:
         timeout_ns = 1_000_000 * detail.get("timeout_ms", self._timeout_ms)
         query = Query(
             number, requester, key, detail["parameters"], sort, told.source,
-            placed(place, asked.first), placed(place, asked.last), event.first_mark(),
-            event.at_ns + timeout_ns,
+            placed(place, asked.first), placed(place, asked.last), mark, mark.at_ns + timeout_ns,
             request_id=detail["id"],
-            lasted=self._moments.elapsed.watch(event.first_mark(), timeout_ns),
+            lasted=self._moments.elapsed.watch(mark, timeout_ns),
             newest=place.live.stop() - 1 if place is not None and place.live else None,
             asked_by=hop,
             stray=self._strays.get(requester),
-            preceded=self._moments.whole_since(hop, event.first_mark(), timeout_ns),
+            preceded=self._moments.whole_since(hop, mark, timeout_ns),
             shared=len(subscribers) > 1 or (
                 told.role == "pub"
                 and place is not None
@@ -142,7 +143,7 @@ class Queries:
         self._asked_by[number] = subscribers
         for subscriber in subscribers:
             over_ns = self._handed_on.get(id(subscriber))
-            if sort is Sort.LATE and over_ns is not None and event.at_ns - over_ns < CROSSING_NS:
+            if sort is Sort.LATE and over_ns is not None and event.at_ns - over_ns < LAG_NS:
                 subscriber.untold.add(CROSSED)
             if answered is not None and len(subscribers) == 1:
                 subscriber.untold.drop(STRAY)  # it only stands behind its answer

@@ -44,7 +44,9 @@ class Query:
     lasted: Watch | None = None  # its timeout, as far as it certainly passed; null: not on the wire
     newest: int | None = None  # highest sn of its source that had come live when it was asked
     asked_by: Hop | None = None  # the frame of the Request, where it travelled
-    stray: Mark | None = None  # the last Request of its node for what nothing here is known of
+    #: The last Request of its node that seems nobody's who lives here: for what nothing here is
+    #: known of, or of one that was undeclared.
+    stray: Mark | None = None
     preceded: bool = False  # no request is missing that may have been open when it was asked
     shared: bool = False  # nothing on the wire says whose of several subscribers it is
     beside: int = 0  # others of these, each of whom may have sent one like it

@@ -19,9 +19,6 @@ SEVERAL: Final = (
     "queries of this node at one key expression may be of several subscribers, and do not tell "
     "whose each is; they need not have the same samples"
 )
-READS_LATE: Final = (
-    "it asked for what it should have given up long before: it reads what came later than it came"
-)
 BEFORE: Final = (
     "it had asked for samples below the first that came here: this waited until the answer ended"
 )
@@ -52,8 +49,8 @@ FIRST: Final = (
     "held nothing asks for"
 )
 UNHEARD: Final = (
-    "no subscriber is declared or asks in this capture, which began after the session: over UDP a "
-    "publisher may not have heard that there is none"
+    "no subscriber is declared or asks in this capture, which began after the session: a client "
+    "sends though there is none, and so does who has not heard that"
 )
 NOBODY: Final = (
     "samples come for a node that declared no subscriber here: it has none, or one whose "
@@ -71,12 +68,18 @@ UNJOINED: Final = (
     "the Join of their sender was not captured since that of the member that listens here: nothing "
     "shows whether this knows it and takes its frames"
 )
-EARLY: Final = (
-    "samples came just before it was declared to the group: nothing shows whether it was there"
-)
+EARLY: Final = "samples came just before it was declared: nothing shows whether it was there"
 COMING: Final = (
     "samples came for another subscriber of its node just before it was declared: nothing shows "
     "whether it was handed them, too"
+)
+OWN_FRAMES: Final = (
+    "frames that its node sent are not in this capture: in one of them a subscriber at its key "
+    "expression may have been declared or undeclared, or asked for something"
+)
+ONE_LEFT: Final = (
+    "a subscriber of its node whose declaration is not in this capture was undeclared: nothing "
+    "shows whether it was this one"
 )
 LEAVING: Final = (
     "samples came just before it was undeclared, or its node left: nothing shows whether it was "
@@ -104,6 +107,9 @@ OVERTAKEN: Final = (
 )
 UNDECLARED: Final = "its key has a number that nobody declared here, unless that was not captured"
 HAD: Final = "its requests show that it had samples that are not in this capture (CP007)"
+OTHERS_HAD: Final = (
+    "requests of a subscriber on its link show that frames are missing in this capture (CP007)"
+)
 HOLE: Final = (
     "samples may have lain in bytes of its connection that are missing here, or could not be read"
 )

@@ -3,6 +3,7 @@ where samples of a gap were lost."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
@@ -199,6 +200,12 @@ class ZenohReporter(Reporter[ZenohSubject]):
             firsts = frozenset(hole.first for hole in passed)
             found = self._had[id(subscriber)] = firsts, sure, rest
         return found
+
+    @cached_property
+    def lacks_frames(self) -> bool:
+        """Requests of any subscriber show that frames of samples are not in the capture."""
+        sources = self.engine.sources.all.values()
+        return any(self.had(source, one)[1] for source in sources for one in self.machines(source))
 
     def brought(self, counter: HopCounter) -> RangeSet:
         """Frames of a counter that are missing here and came: in each was a sample that its

@@ -100,22 +100,19 @@ def summary(
         )
         unknown = subscriber.subject is None
         if unknown and engine.declared.nobody(source, subscriber.first_at, asked=bool(mine)):
-            doubts.append(Untold(NOBODY))
+            doubts.insert(0, Untold(NOBODY))
         proven = sum(found.total() for found in report.proven(source, subscriber))
         row["lost_proven"] = proven if engine.world is None else None
         told = not any(one.figures == FIGURES for one in doubts)
         if told and engine.world is None and subscriber.unseen:
             _lacking(row, proven, BLIND, subscriber.unseen.total())
         elif told and engine.world is None and proven < (row["lost"] or 0):
-            _lacking(row, proven, why_lacking(subscriber, source, report.worth))
+            had = bool(report.had(source, subscriber)[1])
+            lack = why_lacking(subscriber, report.worth, had=had, others_had=report.lacks_frames)
+            _lacking(row, proven, lack)
         for one in reversed(doubts if engine.world is None else ()):
             _untold(row, one.figures, one.why)
-        alone = (
-            unknown
-            and not mine
-            and not engine.link.session_starts
-            and engine.link.transport == "udp"
-        )
+        alone = unknown and not mine and not engine.link.session_starts
         if alone and not engine.link.multicast and row["delivered"] is not None:
             _untold(row, ("delivered", "misses", "subscribers"), UNHEARD)
         early = before_the_first(subscriber, source)

@@ -122,14 +122,9 @@ class Subscriber:
     @property
     def asks_from(self) -> int | None:
         """The job frame from which on it is known to ask for what it misses; null: it is not."""
-        return min(
-            (
-                at
-                for at in (self.asking.since, self.around.asks_from(self.life.since))
-                if at is not None
-            ),
-            default=None,
-        )
+        since, around = self.life.since, self.around
+        shown = self.asking.since, around.asks_from(since), around.asked_from(since)
+        return min((at for at in shown if at is not None), default=None)
 
     def recovery_shown(self) -> bool | None:
         """Whether it asks for what it misses; null if nothing shows that it does, or does not."""
@@ -208,11 +203,12 @@ class Subscriber:
             self.quiet_heartbeats -= 1  # at the publisher's end: it did tell something new
             self._beat = None
         query.quiet = query.sort is Sort.PERIODIC and self.calm
+        still_open = bool(self.queries) or self.history
         self.queries.append(query)
         self.queries_max = max(self.queries_max, len(self.queries))
         if query.sort not in FOR_MISSING:  # who waits for late publishers need not recover
             return
-        self.asking.asked(query, self.last)
+        self.asking.asked(query, self.last, still_open=still_open)
         self.waiting = None
         if self.tracker is not None:
             stop = self.tracker.known_stop if query.last is None else query.last + 1
@@ -408,6 +404,8 @@ class Subscriber:
             if self.last is not None:
                 first = max(first, self.last + 1)
             self._deliver(first, stop, mark)
+        if query is None:
+            self.asking.went_on(self.last, mark)
         self._tried.clear()
         self._release(mark)
 
@@ -479,8 +477,6 @@ class Subscriber:
         """
         if self.last is None or first == self.last + 1:
             return
-        if self._unasked.within(first, first + 1):
-            self.untold.add(reasons.READS_LATE)
         if first > self.last + 1:  # it has more than was captured
             if self.tracker is not None:
                 self.tracker.reveal(first, mark, BY_QUERY)

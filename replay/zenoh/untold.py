@@ -14,7 +14,9 @@ from seqaudit.replay.zenoh.reasons import (
     HAD,
     HOLE,
     LATE,
+    OTHERS_HAD,
     OVERTAKEN,
+    OWN_FRAMES,
     SEVERAL,
     SHARED_OUT,
     UNASKED,
@@ -23,11 +25,17 @@ from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
 
-def lacking(one: Subscriber, source: Source, worth: Worth) -> str | None:
+def lacking(one: Subscriber, worth: Worth, *, had: bool, others_had: bool) -> str | None:
     """What shows that frames of its session are not in the capture, as others may not be; null:
-    nothing does."""
-    if any(certificates.had(h) and certificates.not_here(h, source) for h in one.asking.had):
+    nothing does.
+
+    Args:
+        had: its own requests show it, ``others_had``: those of somebody on its link.
+    """
+    if had:
         return HAD
+    if others_had:
+        return OTHERS_HAD
     spans = worth.over(one.life.since, one.life.until, None, MISSING)
     return spans[0].why if spans else None
 
@@ -76,8 +84,7 @@ def _by_what_came(
     passed_over = one.recovery_shown() is None and one.at_once.count
     if passed_over and RangeSet(one.at_once.delivery.ranges) != RangeSet(one.delivery.ranges):
         return LATE
-    several = lanes.several or one.asking.ticks_otherwise(one.first_at)
-    if several and not lanes.all and one.gap_count:
+    if lanes.several and not lanes.all and one.gap_count:
         return SEVERAL
     if any(not certificates.had(hole) for hole in one.asking.had):
         return UNASKED
@@ -86,4 +93,6 @@ def _by_what_came(
         for gap in one.gaps
     ):
         return HOLE
+    if link.lacks(source.receiver, source.sender) or link.holes.get(source.receiver):
+        return OWN_FRAMES
     return None

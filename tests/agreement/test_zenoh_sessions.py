@@ -13,9 +13,16 @@ import pytest
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.shared.plan import CaptureInput
-from seqaudit.replay.zenoh.reasons import LEAVING
+from seqaudit.replay.zenoh.reasons import COMING, EARLY, LEAVING
 
 FIXTURES: Final = Path(__file__).parents[2] / "fixtures" / "zenoh-sessions"
+#: What came just before a subscriber was undeclared, or declared.
+BORDERS: Final = {COMING, EARLY, LEAVING}
+#: Of whom that was so: subscribers and publishers of recordings.
+AT_A_BORDER: Final = {
+    "multicast-late-subscriber": {"s1 p1", "s1 p2"},
+    "undeclared-keys": {"s0 p1", "s2 p1"},
+}
 RECORDINGS: Final = sorted(path.parent.name for path in FIXTURES.glob("*/truth.json"))
 
 
@@ -47,6 +54,7 @@ def test_there_are_recordings() -> None:
 def test_what_subscribers_were_given_is_what_the_replay_says(name: str) -> None:
     truth = json.loads((FIXTURES / name / "truth.json").read_text())
     streams = replayed(FIXTURES / name, truth)
+    untold: set[str] = set()
     for subscriber in truth["subscribers"]:
         for publisher in truth["publishers"]:
             told = subscriber["of"][publisher["name"]]
@@ -56,11 +64,13 @@ def test_what_subscribers_were_given_is_what_the_replay_says(name: str) -> None:
                 for stream in streams
                 if stream["source"] == source and stream["subscriber"] in (None, subscriber["key"])
             ]
-            if LEAVING in (s["unknown"].get("delivered") for s in mine):
-                continue  # whether it had the last one is on no wire
+            if BORDERS & {s["unknown"].get("delivered") for s in mine}:
+                untold.add(f"{subscriber['name']} {publisher['name']}")
+                continue  # whether it had the last one, or the first, is on no wire
             delivered = joined([pair for s in mine for pair in s["delivered"] or ()])
             misses = [miss["nb"] for s in mine for miss in s["misses"] or ()]
             assert (delivered, misses) == (told["delivered"], told["misses"]), publisher["name"]
+    assert untold == AT_A_BORDER.get(name, set())
 
 
 def test_what_a_router_did_not_get_was_not_dropped_by_the_publishers_transport() -> None:

@@ -8,7 +8,15 @@ from seqaudit.decoders.zenoh.messages import zid_text
 from seqaudit.replay.contract.results import FINDING, GAP, STREAM, Result
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.zenoh.hops import initial_sn
-from seqaudit.replay.zenoh.reasons import NOBODY, OVERTAKEN, SHARED_OUT, STRAY, UNASKED, UNNAMED
+from seqaudit.replay.zenoh.reasons import (
+    EARLY,
+    NOBODY,
+    OVERTAKEN,
+    SHARED_OUT,
+    STRAY,
+    UNASKED,
+    UNNAMED,
+)
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import (
     SUBSCRIBER_ZID,
@@ -199,7 +207,7 @@ def test_a_source_that_began_again_under_its_id_was_had_by_other_numbers() -> No
 
 def test_an_undeclared_subscriber_goes_on_asking_and_misses_nothing() -> None:
     """Recorded (zenoh.md 9.4): its periodic queries end with its session, and nobody is told."""
-    session = WideSession().put(0)
+    session = WideSession().put(0).wait(0.2)
     session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1)).put(1).wait(0.1)
     answered(session.ask(1, "_sn=1.."), 1, 2)
     found = session.put(3).wait(3.0).put(4).played()[1]
@@ -216,9 +224,9 @@ def test_one_that_was_undeclared_asks_for_nobody_who_subscribes_later(
 ) -> None:
     """Recorded with heartbeats: its queries, from where it was, are none of the later one, which
     has had nothing below its first sample; 2 was on its way when it ended."""
-    session = WideSession().put(0, 1, 2)
+    session = WideSession().put(0, 1, 2).wait(0.2)
     session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1)).put(3, 4)
-    session.subscriber(z.declare(2, 2, 1, own=False)).put(5, 6, 7, 8, 9)
+    session.wait(0.2).subscriber(z.declare(2, 2, 1, own=False)).put(5, 6, 7, 8, 9)
     found = answered(session.ask(1, parameters, suffix), 1, *range(4, 10)).put(10).played()[1]
     rows = [r for r in found if r.kind == STREAM and r.detail.get("kind") == "samples"]
     assert [row.detail["delivered"] for row in rows] == [[[0, 2]], [[5, 10]]]
@@ -721,12 +729,13 @@ def test_who_was_there_when_samples_came_before_any_declaration_is_not_told() ->
     """Recorded: three of them for one that was declared then, the others for a second one, too."""
     session = WideSession()
     del session.payloads[-1], session.back[-1], session.times[-1]  # its declaration
+    session.sns[True] -= 1
     session.put(0).wait(-0.009).subscriber(z.declare(2, 1, 1, own=False)).put(1, 2)
     session.subscriber(z.declare(2, 2, 0, "demo/*", own=False)).put(3, 4).wait(0.5)
     session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1)).wait(0.1).put(5)
     rows = {r.detail["subscriber"]: r.detail for r in session.played()[1]
             if r.kind == STREAM and r.detail.get("kind") == "samples"}  # fmt: skip
-    assert rows[None]["delivered"] == [[0, 4]]
+    assert rows[None]["unknown"]["delivered"] == EARLY
     assert rows["demo/*"]["delivered"] is None
     assert rows["demo/*"]["unknown"]["delivered"] == UNNAMED
 
@@ -740,12 +749,14 @@ def test_what_comes_for_a_node_that_declares_no_subscriber_is_handed_to_nobody_t
     """Recorded: a publisher that had not heard yet that there is none, as a frame was lost."""
     session = WideSession()
     del session.payloads[-1], session.back[-1], session.times[-1]  # its declaration
+    session.sns[True] -= 1
     session.put(0).wait(later_s).subscriber(z.declare(2, 1, 0, declared, own=False))
     found = session.put(1, 2).wait(0.5).put(3).played()[1]
     (row, *_) = [r.detail for r in found if r.detail.get("kind") == "samples"]
-    told = declared == "demo/sensor" and later_s < 0
-    assert (row["subscriber"], row["delivered"]) == (None, [[0, 3]] if told else None)
-    assert row["unknown"].get("delivered") == (None if told else NOBODY)
+    soon = declared == "demo/sensor" and later_s < 0
+    assert (row["subscriber"], row["delivered"]) == (None, None)
+    assert row["unknown"]["delivered"] == (EARLY if soon else NOBODY)
+    assert row["lost"] == (0 if soon else None)
 
 
 @pytest.mark.parametrize(
@@ -870,14 +881,14 @@ def test_of_whom_no_declaration_is_known_nothing_is_known_in_the_next_session() 
     session.raw(z.init()).raw(z.init(SUBSCRIBER_ZID, ack=True), back=True)
     session.sns = dict(HASHED)
     session.publisher(z.declare(0, 1, 0, "demo/sensor"))
-    session = reopened(session.put(0, 1), "InitSyn").put(5)
+    session = reopened(session.put(0, 1).wait(0.2), "InitSyn").put(5)
     rows = [r.detail for r in session.played()[1] if r.kind == STREAM]
     told = [(r["subscriber"], r["delivered"]) for r in rows if r["kind"] == "samples"]
     assert told == [(None, None), ("demo/sensor", [[5, 5]])]
 
 
 def test_what_is_answered_when_a_subscriber_is_gone_tells_it_nothing() -> None:
-    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..").wait(0.2)
     session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1))
     row = stream(answered(session, 1, 2).wait(1.0).put(3).played()[1])
     assert (row["misses"], row["delivered"]) == ([], [[0, 0]])
@@ -932,3 +943,23 @@ def test_what_a_subscriber_had_while_no_frame_is_missing_came_by_another_session
     asked = WideSession().put(0, 1, 2).subscriber(z.request(1, SUFFIX, "_sn=78.."))
     found = answered(asked, 1).put(3, 4).subscriber(z.request(2, SUFFIX, "_sn=90..")).put(5)
     assert said(found.played()[1], "CP007") == []
+
+
+def test_where_the_capture_lacks_frames_nobody_s_missing_samples_are_called_lost() -> None:
+    """What requests show of one subscriber, who asks, holds for one of the same link who does not:
+    frames that came are not here, and 7 of its own source may have been in them."""
+
+    def row(*, lacking: bool) -> Any:
+        session = WideSession().subscriber(z.declare(2, 2, 1, "/@adv/pub/**", own=False))
+        session.publisher(z.declare(0, 3, 0, "other"))
+        session.subscriber(z.declare(2, 3, 3, own=False))
+        session.put(0).lose().put(2).ask(1, "_sn=1..")
+        answered(session, 1, 1, 2).wait(0.2).put(3)
+        (uncaptured(session, 4) if lacking else session.put(4)).put(5).wait(0.2)
+        for sn in (0, 2):
+            session.publisher(z.push(z.put(sn, eid=9), scope=3))
+        found = answered(session.wait(2).ask(9, "_sn=6.."), 9).put(6).played()[1]
+        return next(r.detail for r in found if r.detail.get("source", "").endswith("/9"))
+
+    assert (row(lacking=False)["lost"], row(lacking=True)["lost"]) == (1, None)
+    assert row(lacking=True)["unknown"]["lost"].startswith("0 or more, 1 at most: ")

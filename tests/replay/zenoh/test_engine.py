@@ -144,6 +144,7 @@ class Group:
     def __init__(self) -> None:
         self.payloads: list[bytes] = []
         self.back: list[int] = []
+        self.waits: list[tuple[int, int]] = []
         self.sns = [10, 500]
         self.raw(1, z.join(500, 20, SUBSCRIBER_ZID)).raw(0, z.join(10, 20))
 
@@ -151,6 +152,10 @@ class Group:
         if member:
             self.back.append(len(self.payloads))
         self.payloads.append(payload)
+        return self
+
+    def wait(self, seconds: float) -> "Group":
+        self.waits.append((len(self.payloads), round(seconds * SECOND)))
         return self
 
     def say(self, member: int, *messages: bytes) -> "Group":
@@ -168,6 +173,8 @@ class Group:
     def streams(self) -> list[Mapping[str, Any]]:
         batches = z.batches(self.payloads, back=self.back)
         batches.hosts = ["10.77.0.1", "10.77.0.2", "224.0.0.225"]
+        for place, waited_ns in self.waits:
+            batches.at_ns[place:] += waited_ns
         batches.destination[:] = 2
         batches.destination_port[:] = 7448
         found, _ = BatchDecoder().decode(batches)
@@ -294,7 +301,7 @@ def test_a_frame_that_snap_length_cut_off_counts_where_its_session_is_zenoh() ->
 
 
 def test_what_was_cut_off_before_or_after_a_subscriber_lived_is_nothing_of_it() -> None:
-    session = Session().put(0, 1)
+    session = Session().put(0, 1).wait(0.2)
     session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1))
     session.publisher(z.push(z.put(2)), z.push(z.put(3)))
     session.cut[len(session.payloads) - 1] = 45
@@ -660,10 +667,7 @@ def test_in_a_group_all_declarations_have_the_same_id() -> None:
 
 
 def test_in_a_group_samples_are_sent_before_anybody_subscribes() -> None:
-    group = Group().put(0, 1, 2)
-    for _ in range(3_000):
-        group.raw(1, z.join(500, 20, SUBSCRIBER_ZID))
-    group.subscribe("demo/sensor").put(3, 4)
+    group = Group().put(0, 1, 2).wait(0.2).subscribe("demo/sensor").put(3, 4)
     assert told(group.streams()) == [("demo/sensor", [[3, 4]])]
 
 
@@ -930,9 +934,9 @@ def test_runs_of_any_length_give_the_same() -> None:
 
 def test_a_subscriber_ends_when_it_is_undeclared_and_a_later_one_begins_anew() -> None:
     """Recorded: nothing is lost, and what passed between them was for nobody."""
-    session = Session().put(0, 1, 2)
+    session = Session().put(0, 1, 2).wait(0.2)
     session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1)).put(3)  # one was on its way
-    session.subscriber(z.declare(2, 2, 1, own=False)).put(7, 8)
+    session.wait(0.2).subscriber(z.declare(2, 2, 1, own=False)).put(7, 8)
     _, found = session.played()
     rows = [r for r in found if r.kind == STREAM and r.detail["kind"] == "samples"]
     assert [row.detail["delivered"] for row in rows] == [[[0, 2]], [[7, 8]]]
@@ -940,11 +944,12 @@ def test_a_subscriber_ends_when_it_is_undeclared_and_a_later_one_begins_anew() -
     assert rules(found) == set()
 
 
-@pytest.mark.parametrize(("later_s", "told"), [(0.0, True), (-0.008, False)])
+@pytest.mark.parametrize(("later_s", "told"), [(0.1, True), (0.08, False), (-0.008, False)])
 def test_what_came_just_before_a_subscriber_was_undeclared_it_need_not_have_had(
     later_s: float, told: bool
 ) -> None:
-    """Recorded: the node drops it first, and 0.4 ms later its declaration leaves."""
+    """Recorded: the node drops it first, and 0.4 ms later its declaration leaves; with much to do
+    it had not read what had come 44 ms before."""
     session = Session().put(0, 1, 2).wait(later_s)
     _, found = session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1)).played()
     row = stream(found)
@@ -952,7 +957,7 @@ def test_what_came_just_before_a_subscriber_was_undeclared_it_need_not_have_had(
     assert row["unknown"].get("delivered") == (None if told else LEAVING)
 
 
-@pytest.mark.parametrize(("later_s", "told"), [(0.0, True), (-0.008, False)])
+@pytest.mark.parametrize(("later_s", "told"), [(0.1, True), (0.08, False), (-0.008, False)])
 def test_what_came_for_another_just_before_a_subscriber_was_declared_it_may_have_had(
     later_s: float, told: bool
 ) -> None:
@@ -967,8 +972,10 @@ def test_what_came_for_another_just_before_a_subscriber_was_declared_it_may_have
 
 
 def test_another_node_at_the_same_endpoint_has_other_subscribers() -> None:
-    session = Session().put(0, 1)
+    session = Session().put(0, 1).wait(0.2)
     session.raw(z.init()).raw(z.init(bytes(range(60, 76)), ack=True), back=True)
+    session.raw(z.opened(10)).raw(z.opened(500, ack=True), back=True)
+    session.sns = {False: 10, True: 500}
     session.publisher(z.declare(0, 1, 0, "demo/sensor"))
     session.subscriber(z.declare(2, 1, 1, own=False)).put(5)
     _, found = session.played()

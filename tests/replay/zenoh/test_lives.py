@@ -5,12 +5,31 @@ All of these were seen in recordings of random lives of real nodes (``zenoh-live
 
 from seqaudit.replay.contract.worth import BEGINNING, END
 from seqaudit.replay.zenoh.lives import SubscriberLife, Undeclared
-from seqaudit.replay.zenoh.reasons import LEAVING, NOBODY, SEVERAL, STRAY
+from seqaudit.replay.zenoh.reasons import (
+    BEHIND,
+    EARLY,
+    LEAVING,
+    NOBODY,
+    ONE_LEFT,
+    OWN_FRAMES,
+    SEVERAL,
+    STRAY,
+    UNASKED,
+    UNHEARD,
+)
 from tests.decoders.zenoh import builders as z
-from tests.replay.zenoh.test_certificates import WideSession
-from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, Session, stream
+from tests.replay.zenoh.test_certificates import WideSession, said, uncaptured
+from tests.replay.zenoh.test_engine import (
+    SUBSCRIBER_ZID,
+    TOKEN,
+    Session,
+    answered,
+    stream,
+)
 from tests.replay.zenoh.test_odd_runs import CLOSED, streams
 
+#: Of the only subscriber of ``Session``.
+UNDECLARED = b"\x9e\x21\x08\x03" + z.zint(1)
 SUBSCRIBER_TOKEN = "demo/sensor/@adv/sub/" + SUBSCRIBER_ZID[::-1].hex() + "/{}/_"
 
 
@@ -67,14 +86,13 @@ def test_samples_from_before_any_subscriber_was_declared_are_not_those_of_the_fi
     assert (known["subscriber"], known["delivered"]) == ("demo/sensor", [[3, 4]])
 
 
-def test_who_is_declared_just_behind_the_first_sample_had_that_too() -> None:
+def test_who_is_declared_just_behind_the_first_sample_may_have_had_that_too() -> None:
     session = nobody().put(0)
     session.now -= 0.009
-    (row,) = streams(session.subscriber(z.declare(2, 1, 1, own=False)).put(1, 2))
-    assert row["delivered"] == [[0, 2]]
+    session.subscriber(z.declare(2, 1, 1, own=False)).put(1, 2)
     session.wait(2.0).subscriber(z.declare(2, 1, 1, own=False)).put(3)  # told of once more
     (row,) = streams(session)
-    assert row["delivered"] == [[0, 3]]
+    assert (row["delivered"], row["lost"], row["unknown"]["delivered"]) == (None, 0, EARLY)
 
 
 def test_who_asks_for_history_long_after_its_key_was_declared_is_another_one() -> None:
@@ -144,3 +162,108 @@ def test_who_opened_a_session_drops_it_when_the_other_hosts_socket_is_gone() -> 
 
     assert waited(subscriber_opens=True) == [[0, 0], [2, 2]]
     assert waited(subscriber_opens=False) == [[0, 0]]
+
+
+def test_a_query_of_before_its_history_ended_shows_that_it_still_waited_then() -> None:
+    """Recorded (2150): live 0, the answer of its history and 1 came in one datagram, and its query
+    for what waits, sent at the first, stands behind them: 0 came to nothing."""
+    session = Session(cache=False)
+    session.put().ask(1, "_anyke", "/@adv/**")
+    session.publisher(z.push(z.put(0)), z.response(1, z.put(0)), z.final(1), z.push(z.put(1)))
+    assert stream(session.played()[1])["delivered"] == [[0, 1]]
+    answered(session.ask(2, "_sn=..;_anyke"), 2, 1)
+    row = stream(session.played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, BEHIND)
+
+
+def test_who_is_undeclared_without_being_known_may_be_any_of_whom_no_declaration_is_here() -> None:
+    """Recorded (2098): the capture began behind its declaration; its queries go on."""
+    session = Session(opened=False).put(0, 1).ask(1, "_sn=2..").publisher(z.final(1)).wait(0.5)
+    session.subscriber(UNDECLARED)
+    assert stream(session.played()[1])["delivered"] == [[0, 1]]
+    row = stream(session.put(2).played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, ONE_LEFT)
+    known = Session().put(0, 1).wait(0.5).subscriber(b"\x9e\x21\x08\x03" + z.zint(7)).put(2)
+    assert stream(known.played()[1])["delivered"] == [[0, 2]]
+
+
+def test_a_token_long_behind_samples_is_of_a_second_one_though_no_declaration_is_here() -> None:
+    """Recorded (2186): one of the two waited for an answer that was lost when it ended."""
+    session = Session(opened=False).put(0, 2).ask(1, "_sn=1..").wait(0.5)
+    session.subscriber(z.declare(6, 5, 0, SUBSCRIBER_TOKEN.format(6), own=True)).put(3)
+    row = stream(session.publisher(z.final(1)).put(4).played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, SEVERAL)
+
+
+def test_a_subscriber_may_have_ended_in_a_frame_of_its_node_that_is_not_here() -> None:
+    """Recorded (2183), and frames taken out."""
+    session = WideSession().put(0, 1).wait(0.5)
+    session.subscriber(z.declare(4, 9, 0, "other", own=False)).put(2)
+    assert stream(session.played()[1])["delivered"] == [[0, 2]]
+    session.sns[True] += 1
+    session.subscriber(z.declare(4, 9, 0, "more", own=False)).put(3)
+    row = stream(session.played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, OWN_FRAMES)
+
+
+def other(*sns: int) -> list[bytes]:
+    """Samples of another publisher of the same node."""
+    return [z.push(z.put(sn, eid=9)) for sn in sns]
+
+
+def test_who_asks_for_what_it_misses_of_one_source_does_so_of_all() -> None:
+    """Recorded (5103), and the frame in which it was undeclared taken out."""
+
+    def delivered(*asked: tuple[int, str]) -> tuple[object, object]:
+        session = Session().put(0).publisher(*other(0)).publisher(*other(3))
+        session.publisher(*other(5)).publisher(*other(7)).publisher(*other(8)).put(2)
+        session.publisher(z.declare(4, 3, 0, TOKEN.replace("/6/", "/9/")))
+        for number, parameters in asked:
+            answered(session.ask(number, parameters), number, 1)
+        session.wait(3).put(3)
+        row = next(row for row in streams(session) if row["source"].endswith("/9"))
+        return row["delivered"], row["unknown"].get("delivered")
+
+    assert delivered() == ([[0, 0], [3, 3], [5, 5], [7, 8]], None)
+    assert delivered((1, "_sn=1..;_anyke")) == (None, UNASKED)
+
+
+def test_that_several_are_at_a_key_expression_one_source_shows_for_all() -> None:
+    session = Session().put(0).publisher(*other(0)).publisher(*other(2)).wait(0.5)
+    assert [row["delivered"] for row in streams(session)] == [[[0, 0]], [[0, 0], [2, 2]]]
+    session.put(2).ask(1, "_sn=1..").publisher(z.final(1)).put(4).ask(2, "_sn=3..")
+    answered(session.publisher(z.final(2)).ask(3, "_sn=1.."), 3, 2, 4)  # not the one that asked
+    why = {row["unknown"].get("delivered") for row in streams(session)}
+    assert why == {SEVERAL}
+
+
+def test_a_request_that_may_be_its_own_leaves_open_whether_it_had_what_is_not_here() -> None:
+    """Recorded (2178): another one, at another key expression, had ended just there."""
+
+    def had(*asked: str) -> list[tuple[str, object]]:
+        session = WideSession().subscriber(z.declare(2, 2, 1, "/@adv/pub/**", own=False))
+        session.subscriber(z.declare(2, 7, 0, "demo/*", own=False))
+        answered(session.put(0).lose().put(2).ask(1, "_sn=1.."), 1, 1, 2).wait(0.2)
+        uncaptured(session.put(3), 4).put(5).wait(0.2)
+        session.subscriber(b"\x9e\x21\x08\x03" + z.zint(7)).wait(0.2)
+        for number, parameters in enumerate(asked, 2):
+            answered(session.ask(number, parameters, TOKEN), number)
+        return said(answered(session.ask(9, "_sn=7.."), 9).put(7).played()[1], "CP007")
+
+    assert had() == [("proven", [[4, 4], [6, 6]])]
+    assert had("_sn=6..6") == [("likely", [[4, 4], [6, 6]])]
+
+
+def test_who_asks_below_what_it_was_brought_may_have_been_undeclared() -> None:
+    """Recorded (2213), and the beginning taken out: a heartbeat query of it asks on (9.4)."""
+    session = answered(Session(opened=False).ask(1, "_sn=3..8", TOKEN), 1, 6, 7, 8).wait(0.5)
+    assert stream(session.put(9).played()[1])["delivered"] is not None
+    answered(session.ask(2, "_sn=3..9", TOKEN), 2, 7, 8, 9)
+    row = stream(session.played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, BEHIND)
+
+
+def test_over_tcp_a_client_sends_though_there_is_no_subscriber() -> None:
+    """Recorded (2148), and the beginning taken out."""
+    _, found = Session(opened=False).put(0, 1).played(transport="tcp")
+    assert stream(found)["unknown"]["delivered"] == UNHEARD

@@ -5,11 +5,11 @@ from typing import Any
 
 from seqaudit.replay.contract.results import FINDING, STREAM
 from seqaudit.replay.zenoh.reasons import (
+    BEHIND,
     CLOSING,
     CROSSED,
     CUT_SHORT,
     LINKS,
-    READS_LATE,
     SEVERAL,
     UNHEARD,
     WAITED,
@@ -200,7 +200,7 @@ def test_periodic_queries_side_by_side_are_of_several_whose_samples_are_not_know
 def test_what_reads_late_is_not_said_to_have_gone_on() -> None:
     session = Session().put(0, 2).wait(4).put(3).wait(0.001).ask(1, "_sn=1..;_anyke").put(5)
     (row,) = streams(session)
-    assert row["delivered"] is None and row["unknown"]["delivered"] == READS_LATE
+    assert row["delivered"] is None and row["unknown"]["delivered"] == BEHIND
 
 
 def test_queries_that_pile_up_behind_two_side_by_side_are_periodic_and_nobodys() -> None:
@@ -292,5 +292,5 @@ def test_who_opened_the_session_may_go_on_by_another() -> None:
 
 def test_who_speaks_again_listens_again() -> None:
     session = Session().put(0).heartbeat(0).wait(0.2).put(1).unreachable().put(2)
-    session.subscriber(z.declare(2, 2, 0, "demo/sensor")).put(3)
+    session.wait(0.2).subscriber(z.declare(2, 2, 0, "demo/sensor")).put(3)
     assert [row["delivered"] for row in streams(session)] == [[[0, 0]], [[3, 3]]]

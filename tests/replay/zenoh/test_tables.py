@@ -85,6 +85,9 @@ class Alone:
     def asks_nobody(self) -> bool:
         return False
 
+    def asked_from(self, since: int) -> int | None:
+        return None
+
     def asks_from(self, since: int) -> int | None:
         return None
 
