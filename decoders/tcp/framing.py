@@ -165,20 +165,20 @@ class StreamFrames:
         To be called once a ``decode``: ``connection.spoke`` is the capture frame of the last frame
         of each direction from then on, -1: none yet.
         """
-        since = np.empty(self.count, np.int64)
+        before = tuple(self.connection.spoke)
+        own = self._of_way(0), self._of_way(1)
         for way in (0, 1):
-            own = np.flatnonzero(self.direction == way)
-            if len(own):
-                seen = self.frame[own]
-                since[own] = np.concatenate(([self.connection.spoke[way]], seen[:-1]))
-                self.connection.spoke[way] = int(seen[-1])
+            if len(own[way]):
+                self.connection.spoke[way] = int(self.frame[own[way][-1]])
         told = {"kind": int(Kind.NOTICE), "wire_kind": HOLE, "count": 0, "flags": 0, "size": 0}
         found = []
         for at in np.flatnonzero(self.lost > 0).tolist():
             row = self.row_of(at)
-            detail = {"bytes": int(self.lost[at]), "since": int(since[at])}
-            place = {"index": row["index"] - 1}  # before all that the frame holds
             way = int(self.direction[at])
+            behind = int(np.searchsorted(own[way], at))
+            since = int(self.frame[own[way][behind - 1]]) if behind else before[way]
+            detail = {"bytes": int(self.lost[at]), "since": since}
+            place = {"index": row["index"] - 1}  # before all that the frame holds
             found.append((way, row | told | place | {"detail": compact(detail)}))
         if self.connection.end is not None:
             row = self._row_at(self.connection.end.frame, self.connection.end.at_ns)
@@ -200,17 +200,19 @@ class StreamFrames:
         told = {"kind": int(Kind.NOTICE), "count": 0, "flags": 0, "size": 0}
         found = []
         for way in (0, 1):
-            own = np.flatnonzero(self.direction == way)
-            if len(own) and connection.spoke[way] < 0 and not connection.began[way]:
+            if connection.began[way] or connection.spoke[way] >= 0:
+                continue
+            own = self._of_way(way)
+            if len(own):
                 row = self.row_of(int(own[0]))
                 place = {"wire_kind": BEGUN, "index": row["index"] - 1}
                 found.append((way, row | told | place))
         if connection.end is None:
             return found
         for way in (0, 1):
-            if connection.spoke[way] < 0 and not (self.direction == way).any():
+            if connection.spoke[way] < 0 and not len(self._of_way(way)):
                 continue
-            other = np.flatnonzero(self.direction != way)
+            other = self._of_way(1 - way)
             since = int(self.frame[other[-1]]) if len(other) else connection.spoke[1 - way]
             how = connection.end.endings[way]
             frame, at_ns, index = connection.end.frame, connection.end.at_ns, BEHIND + 2 + way
@@ -220,6 +222,10 @@ class StreamFrames:
             detail = compact({"how": how, "since": max(since, 0)})
             found.append((way, self._row_at(frame, at_ns) | told | place | {"detail": detail}))
         return found
+
+    def _of_way(self, way: int) -> npt.NDArray[np.intp]:
+        """Places of the frames of one direction."""
+        return np.flatnonzero(self.direction == way)
 
     def _row_at(self, frame: int, at_ns: int) -> ByName:
         return {"capture": self.connection.capture, "frame": frame, "last_frame": frame,

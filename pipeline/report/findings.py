@@ -11,6 +11,7 @@ from seqaudit.pipeline.report.names import Names
 from seqaudit.pipeline.report.order import text_of
 from seqaudit.pipeline.report.texts import filled, shown_fact
 from seqaudit.replay.captures.doubts import weighed
+from seqaudit.replay.contract.finding import Certainty as Sureness
 from seqaudit.replay.contract.finding import EvidenceDetail, FailedFinding, PlacedFinding
 from seqaudit.replay.contract.report_rows import (
     Certainty,
@@ -58,7 +59,8 @@ def with_problems(
             shown.append({"frame": row["frame"], "shows": shows})
     for detail in details:
         if detail["rule"] in (INCOMPLETE, MISSING):
-            of = None if detail["rule"] == INCOMPLETE else detail["certainty"] == "proven"
+            proven = Sureness(detail["certainty"]) is Sureness.PROVEN
+            of = None if detail["rule"] == INCOMPLETE else proven
             yield {**detail, "evidence": frames.get((detail["capture"], of), [])}
         else:
             yield detail

@@ -172,7 +172,7 @@ class StreamRow(StreamFigures, StreamPlace):
     last: NotRequired[str | None]
     first_ns: NotRequired[Time]
     last_ns: NotRequired[Time]
-    start_known: NotRequired[bool]
+    start_known: NotRequired[bool | None]
     session_start_captured: NotRequired[bool]
     by_wire_kind: NotRequired[ByKind]
     open: NotRequired[int | None]

@@ -79,6 +79,9 @@ class FeedEngine:
         self.requests: dict[str, Requests] = {}
         self.bits = 64
         self.space = 0  # numbers that there are before they begin anew; 0: they do not
+        self.first: int | None = (
+            None  # the first number of all; null: the layout does not say, or a client asks
+        )
         self.declares: frozenset[str] = frozenset()
         self.confirmed = True  # whether a person stands for the layout
         self.recognised = False  # nobody said where the feed is
@@ -439,6 +442,7 @@ class FeedEngine:
         self.bits = int(facts.get("bits") or 64)
         self.space = int(facts.get("modulus") or (1 << self.bits if self.bits < 63 else 0))
         self.declares = frozenset(facts.get("declares") or ())
+        self.first = None if "login" in self.declares else facts.get("first")
         self.confirmed = facts.get("confirmed", True)
         self.recognised = facts.get("recognised", False)
         self.in_order = facts.get("in_order", False)

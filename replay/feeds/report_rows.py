@@ -31,6 +31,9 @@ class FeedStreamRow(StreamFigures):
     senders: Annotated[list[str], "addresses that sent it"]
     destination: Annotated[str | None, "address that it went to"]
     declares: Annotated[list[str], "what the feed's description names besides numbers, as requests"]
+    start_known: Annotated[
+        bool | None, "its first number is known here; null: nobody says which that is"
+    ]
     number_bits: Annotated[int | None, "width of a number on the wire"]
     first_ns: Time
     last_ns: Time

@@ -46,6 +46,7 @@ def _summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) 
         "declares": sorted(engine.declares),
         "number_bits": stream.bits,
         "first_seqno": stream.lowest,
+        "start_known": _starts_here(engine.first, stream.lowest),
         "last_seqno": stream.highest,
         "first_frame": stream.first.frame if stream.first else None,
         "last_frame": last.frame if last else None,
@@ -92,6 +93,11 @@ def _summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) 
         "ended_frame": None if stream.ended is None else stream.ended[1].frame,
         "silences": len(stream.pauses) + stream.unlisted_pauses,
     }
+
+
+def _starts_here(first: int | None, lowest: int | None) -> bool | None:
+    """Whether a stream begins in the capture; null where nobody can tell."""
+    return None if first is None or lowest is None else lowest <= first
 
 
 def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) -> PairRow:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
+from operator import attrgetter
 from typing import Final, NamedTuple, cast
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding, Rests
@@ -60,11 +61,53 @@ class _Listen(NamedTuple):
     stop_ns: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class ReceivedAdvisory:
+    """An advisory as a client got it; numbers that are none are 0.
+
+    Attributes:
+        place: time, frame and place within it.
+        by_name, by_address: of the daemon whose messages were lost, or whose clients lost them;
+            null: it is not named.
+        unknown: only losses of unknown size.
+        count: subjects, of which ``pairs`` has the first ones and how many were lost of each.
+    """
+
+    place: tuple[int, int, int]
+    subject: str
+    by_name: object
+    by_address: object
+    unknown: bool
+    lost: int
+    count: int
+    pairs: tuple[tuple[str, int], ...]
+
+    @staticmethod
+    def of(row: RvAdvisoryRow) -> "ReceivedAdvisory":
+        """The advisory that a row tells."""
+        data = dict(row["data"])
+        numbers = [number for number in range(1, PAIRS + 1) if f"sub{number}" in data]
+        return ReceivedAdvisory(
+            (row["at_ns"], row["frame"], row["index"]), row["subject"], data.get("hostid"),
+            data.get("host"), data.get("ADV_DESC") == UNKNOWN, _count(data.get("lost")),
+            _count(data.get("sub_cnt")),
+            tuple((str(data[f"sub{n}"]), _count(data.get(f"lost{n}"))) for n in numbers),
+        )  # fmt: skip
+
+    @property
+    def at_ns(self) -> int:
+        return self.place[0]
+
+    @property
+    def frame(self) -> int:
+        return self.place[1]
+
+
 @dataclass(slots=True)
 class _CapturedClient:
     capture: int
     row: RvClientRow
-    advisories: list[RvAdvisoryRow] = field(default_factory=list)
+    advisories: list[ReceivedAdvisory] = field(default_factory=list)
     exact: dict[str, list[_Listen]] = field(default_factory=dict)
     patterns: list[_Listen] = field(default_factory=list)
 
@@ -121,7 +164,7 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[PlacedFinding], list[Ju
         rows: (capture, detail) of TABLE rows of raims, frames still of the job.
     """
     clients: dict[tuple[int, str], _CapturedClient] = {}
-    told: dict[tuple[int, str], list[RvAdvisoryRow]] = {}
+    told: dict[tuple[int, str], list[ReceivedAdvisory]] = {}
     daemons: list[_Daemon] = []
     events: dict[tuple[int, object], list[LossEvent]] = {}
     outbound: dict[tuple[int, object], list[AdvisoryRow]] = {}
@@ -134,7 +177,7 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[PlacedFinding], list[Ju
             )
         elif row["table"] == "rv_advisories":
             told.setdefault((capture, f"{row['client']}>{row['daemon']}"), []).append(
-                cast(RvAdvisoryRow, row)
+                ReceivedAdvisory.of(cast(RvAdvisoryRow, row))
             )
         elif row["table"] == "windows":
             daemons.append(_Daemon(capture, cast(DaemonWindowsRow, row)))
@@ -150,9 +193,7 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[PlacedFinding], list[Ju
         )
         daemon.outbound = outbound.get((daemon.capture, daemon.row["start"]), [])
     for place, client in clients.items():
-        client.advisories = sorted(
-            told.get(place, []), key=lambda row: (row["at_ns"], row["frame"], row["index"])
-        )
+        client.advisories = sorted(told.get(place, []), key=attrgetter("place"))
     found: list[PlacedFinding] = []
     judged: list[JudgedRow] = []
     for client in clients.values():
@@ -212,33 +253,29 @@ def _judged(rule: str, capture: int, why: str | None) -> JudgedRow:
 
 def _told(client: _CapturedClient) -> Iterator[Finding]:
     """What its daemon told it of losses: of each publisher's, of each daemon's clients."""
-    by_host: dict[tuple[str, str, bool], list[tuple[RvAdvisoryRow, dict[str, object]]]] = {}
-    for row in client.advisories:
-        data = dict(row["data"])
-        if not _count(data.get("lost")):
+    by_host: dict[tuple[str, str, bool], list[ReceivedAdvisory]] = {}
+    for seen in client.advisories:
+        if not seen.lost:
             continue  # it is damaged (CP006)
-        host = str(data.get("hostid") or data.get("host") or "a daemon that is not named")
-        of = row["subject"], host, data.get("ADV_DESC") == UNKNOWN
-        by_host.setdefault(of, []).append((row, data))
+        host = str(seen.by_name or seen.by_address or "a daemon that is not named")
+        by_host.setdefault((seen.subject, host, seen.unknown), []).append(seen)
     for (subject, host, unknown), told in by_host.items():
         lost: Counter[str] = Counter()
-        for _, data in told:
-            for number in range(1, PAIRS + 1):
-                if f"sub{number}" in data:
-                    lost[str(data[f"sub{number}"])] += _count(data.get(f"lost{number}"))
-        first, _ = told[0]
+        for seen in told:
+            for name, count in seen.pairs:
+                lost[name] += count
         yield Finding(
             "RA030", Certainty.PROVEN,
             "{advisories:DATALOSS message} to client {client} {advisories|tells|tell} of "
             + ("{told:loss} of unknown size of" if unknown else "{told:lost message} of")
             + (" its own at clients of {hostid}." if subject == OUTBOUND else
                " {hostid} on {subjects}." if lost else " {hostid}."),
-            SYSTEM, frame=first["frame"], at_ns=first["at_ns"],
-            evidence=[Evidence(row["frame"], "an advisory") for row, _ in told[:MAX_EVIDENCE]],
+            SYSTEM, frame=told[0].frame, at_ns=told[0].at_ns,
+            evidence=[Evidence(seen.frame, "an advisory") for seen in told[:MAX_EVIDENCE]],
             facts={
                 "advisories": len(told),
                 "client": client.row["client"],
-                "told": sum(_count(data.get("lost")) for _, data in told),
+                "told": sum(seen.lost for seen in told),
                 "hostid": host,
                 "subjects": _listed(lost),
             },
@@ -259,16 +296,16 @@ def _listed(lost: Counter[str]) -> str:
 
 
 def _unthrottled(client: _CapturedClient) -> Iterator[Finding]:
-    inbound = [row for row in client.advisories if row["subject"] == INBOUND]
+    inbound = [seen for seen in client.advisories if seen.subject == INBOUND]
     for before, after in pairwise(inbound):
-        apart = after["at_ns"] - before["at_ns"]
+        apart = after.at_ns - before.at_ns
         if apart < SHORTEST_NS:
             yield Finding(
                 "RA026", Certainty.LIKELY,
                 "Client {client} got two advisories within {apart} s.",
-                SYSTEM, frame=after["frame"], at_ns=after["at_ns"],
-                evidence=[Evidence(before["frame"], "the first"),
-                          Evidence(after["frame"], "the second")],
+                SYSTEM, frame=after.frame, at_ns=after.at_ns,
+                evidence=[Evidence(before.frame, "the first"),
+                          Evidence(after.frame, "the second")],
                 facts={"client": client.row["client"], "apart": f"{apart / INTERVAL_NS:.3f}"},
                 rests=Rests(timed=True),
             )  # fmt: skip
@@ -299,18 +336,15 @@ def _compared(daemon: _Daemon, clients: list[_CapturedClient]) -> Iterator[Place
         seen: Counter[tuple[str, str]] = Counter()
         frames: dict[tuple[str, str], tuple[int, int]] = {}
         partly: set[str] = set()  # hosts some of whose subjects were not listed
-        for row in client.advisories:
-            if row["subject"] != INBOUND or not _covered(daemon.span, row["at_ns"]):
+        for told in client.advisories:
+            if told.subject != INBOUND or not _covered(daemon.span, told.at_ns):
                 continue
-            data = dict(row["data"])
-            host = str(data.get("host"))
-            if _count(data.get("sub_cnt")) > PAIRS:
+            host = str(told.by_address)
+            if told.count > PAIRS:
                 partly.add(host)
-            for number in range(1, PAIRS + 1):
-                if f"sub{number}" in data:
-                    at = (host, str(data[f"sub{number}"]))
-                    seen[at] += _count(data.get(f"lost{number}"))
-                    frames[at] = (row["frame"], row["at_ns"])
+            for subject, lost in told.pairs:
+                seen[host, subject] += lost
+                frames[host, subject] = told.frame, told.at_ns
         for at in sorted({*due, *may, *seen}):
             if at[0] in partly and seen[at] <= may[at]:
                 continue
@@ -346,9 +380,7 @@ def _outbound_missing(daemon: _Daemon, client: _CapturedClient) -> Iterator[Find
             continue
         lost = row["data"]["lost"]
         if not any(
-            seen["subject"] == OUTBOUND
-            and at - LATE_NS <= seen["at_ns"] <= due
-            and dict(seen["data"]).get("lost") == lost
+            seen.subject == OUTBOUND and at - LATE_NS <= seen.at_ns <= due and seen.lost == lost
             for seen in client.advisories
         ):
             yield Finding(

@@ -216,6 +216,28 @@ def test_what_is_open_at_the_end_is_lost_nowhere(
     assert ("1 number missing at the end, too early to call lost" in last) != ends_later
 
 
+@pytest.mark.parametrize(
+    ("first", "heartbeat", "known"), [(1, False, True), (4, False, False), (4, True, True)]
+)
+def test_a_session_that_is_numbered_from_1_had_begun_before_if_it_begins_above(
+    first: int, heartbeat: bool, known: bool, tmp_path: Path
+) -> None:
+    """What was sent before is not lost; a heartbeat that announces 1 shows that nothing was."""
+    writer = Writer()
+    if heartbeat:
+        writer.add(0, mold("S", 1))
+    for number in range(first, 20):
+        writer.add(number * MS, mold("S", number, [b"x"]))
+    path = writer.write(tmp_path / "b.pcap")
+    report = audit([path], Options(engine="direct", feeds=feeds_of([f"moldudp64@{A}:26400"], [])))
+    (stream,) = report["streams"]
+    assert stream["start_known"] is known
+    assert [f["rule"] for f in report["findings"] if f["rule"] == "CP015"] == ["CP015"] * (
+        not known
+    )
+    assert (stream["lost"], stream["open_at_end"]) == (0, 0) if not heartbeat else (3, 0)
+
+
 @pytest.mark.rule("FD022")
 @pytest.mark.parametrize(
     ("before_the_end", "overtaken_by", "rule"),
