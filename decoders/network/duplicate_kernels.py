@@ -2,7 +2,7 @@
 by a hash of their ends and bytes (restricted style: decoders/README.md 4).
 """
 
-# ruff: noqa: F403, F405  (one comparison a line, no tuples: decoders/README.md 4)
+# ruff: noqa: F403, F405, SIM102  (one comparison a line, no tuples: decoders/README.md 4)
 
 from seqaudit.decoders.kernels.reads import *
 from seqaudit.decoders.network.layer_kernels import *
@@ -17,6 +17,17 @@ def digest(data, start, stop):
     each.
     """
     return int.from_bytes(data[start:stop], "little") % PRIME
+
+
+def cut_digest(data, start, stop, length):
+    """The same of a payload of ``length`` bytes of which some may not have been captured."""
+    if stop - start >= length:
+        return digest(data, start, stop)
+    captured = stop - start
+    if captured > 65535:
+        captured = 65535
+    told = digest(data, start, stop) + (length - stop + start) * 0x165667
+    return CUT_DIGEST | (told & 0x3FFFFFFFFFFF) << CUT_BITS | captured
 
 
 def touch(a, o):
@@ -36,9 +47,19 @@ def move_window(offset, latest, tail, work):
     return tail
 
 
+def has_id(ports, source):
+    """1 if an entry has an IP id that a sender has counted."""
+    if ports >> 32 & NO_ID or source & 0xFFFF == 0:
+        return 0
+    return 1
+
+
 def enter(number, row, offset, at_ns, sizes, ports, digest, source, destination, work):
     """Write an entry. It waits for ``look_up``, so that the memory answers for many at once."""
-    h = mix(digest, sizes + source + destination + ports)
+    told = digest
+    if has_id(ports, source) == 1:  # of one that is cut the digest is another
+        told = 0
+    h = mix(told, sizes + source + destination + ports)
     touch(work, HEADS + (h & (BUCKETS - 1)))
     e = RING_ROWS + (number & (RING - 1)) * ENTRY_WORDS
     work[e + E_OFFSET] = offset
@@ -72,7 +93,7 @@ def enter_frame(data, start, at, stop, wire_stop, offset, at_ns, row, entered, w
         at_ns,
         (wire_stop - at & 0x7FFFFFFF) << 16,
         (NETWORK_NONE | NO_ID) << 32 | ethertype,
-        digest(data, at, stop) + (wire_stop - stop) * 0x165667,
+        cut_digest(data, at, stop, wire_stop - at),
         u16be(data, start + 6) << 32 | u32be(data, start + 8),
         u16be(data, start) << 32 | u32be(data, start + 2),
         work,
@@ -113,10 +134,11 @@ def stands_before(number, older, tail, work):
         e = RING_ROWS + (older & (RING - 1)) * ENTRY_WORDS
         if older < tail or work[n + E_OFFSET] - work[e + E_OFFSET] > WINDOW_BYTES:
             return 0
-        if (
-            are_like(number, older, work) == 1
-            and -WINDOW_NS <= work[n + E_TIME] - work[e + E_TIME] <= WINDOW_NS
-        ):
+        like = are_like(number, older, work)
+        apart = work[n + E_TIME] - work[e + E_TIME]
+        if like == 1 and -WINDOW_NS <= apart <= WINDOW_NS:
+            return 1
+        if like == 2 and -CUT_COPY_NS <= apart <= CUT_COPY_NS:
             return 1
         older = work[e + E_LINK]
     return 0
@@ -149,12 +171,20 @@ def alike(number, older, tail, work):
 
 
 def are_like(one, other, work):
-    """1 if all is the same of two entries but where and when they were captured."""
+    """1 if all is the same of two entries but where and when they were captured; 2: and but how
+    much, of the other as much or more."""
     n = RING_ROWS + (one & (RING - 1)) * ENTRY_WORDS
     e = RING_ROWS + (other & (RING - 1)) * ENTRY_WORDS
+    like = 1
+    if work[e + E_DIGEST] != work[n + E_DIGEST]:
+        like = 2
+        if work[n + E_DIGEST] < CUT_DIGEST or has_id(work[n + E_PORTS], work[n + E_SOURCE]) == 0:
+            return 0
+        if work[e + E_DIGEST] >= CUT_DIGEST:
+            if work[e + E_DIGEST] & 65535 <= work[n + E_DIGEST] & 65535:
+                return 0
     if (
-        work[e + E_DIGEST] == work[n + E_DIGEST]
-        and work[e + E_SIZES] == work[n + E_SIZES]
+        work[e + E_SIZES] == work[n + E_SIZES]
         and work[e + E_PORTS] == work[n + E_PORTS]
         and work[e + E_SOURCE] == work[n + E_SOURCE]
         and work[e + E_DESTINATION] == work[n + E_DESTINATION]
@@ -163,7 +193,7 @@ def are_like(one, other, work):
             or same_ends(other & (RING - 1), one & (RING - 1), work) == 1
         )
     ):
-        return 1
+        return like
     return 0
 
 

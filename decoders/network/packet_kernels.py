@@ -386,8 +386,7 @@ def packet(
                 at_ns,
                 (claimed & 0x7FFFFFFF) << 16 | checksum,
                 version << 32 | source_port << 16 | destination_port,
-                # of two that end in zeros one may be cut earlier
-                digest(data, transport, stop) + (claimed - stop + transport) * 0x165667,
+                cut_digest(data, transport, stop, claimed),
                 s3 << 16 | (ip_id & 0xFFFF),
                 d3 << 16 | (ip_id >> 16 & 0xFFFF),
                 work,

@@ -112,6 +112,11 @@ PAIR_WORDS = 8  # version, protocol and port; two addresses; numbers of both and
 # time before.
 WINDOW_BYTES = 4194304
 WINDOW_NS = 2000000000
+# One that is cut and has an IP id is the same as one of which more was captured, as outside of a
+# tunnel, so soon that no id has come again.
+CUT_COPY_NS = 1000000
+CUT_DIGEST = 1 << 62
+CUT_BITS = 16
 # Where a datagram has no IP id, one with all its bytes was captured twice or sent twice, and only
 # the account of all tells which. In a capture that holds everything twice each comes with one
 # other; what is sent at a rhythm comes with none, or with several: if two are no further apart than
@@ -137,7 +142,7 @@ E_TIME = 1
 E_LINK = 2  # while it waits: its hash
 E_SIZES = 3  # length << 16 | checksum
 E_PORTS = 4  # IP version << 32 | source port << 16 | destination port
-E_DIGEST = 5
+E_DIGEST = 5  # of what is cut CUT_DIGEST, the digest, and in CUT_BITS how many bytes there are
 E_SOURCE = 6  # last word of the address << 16 | half of the IP id
 E_DESTINATION = 7
 WIDE_WORDS = 6  # the first three words of both addresses (IPv6)

@@ -14,15 +14,13 @@ from seqaudit.decoders.capture.reader import Reader
 from seqaudit.decoders.contract.errors import CaptureError
 from seqaudit.decoders.contract.networks import Chosen
 from seqaudit.decoders.network import packet_kernels as k
-from seqaudit.decoders.network.networks import OfNetworks
+from seqaudit.decoders.network.networks import HEAD_BESIDE_ID, HEAD_BYTES, OfNetworks
 from seqaudit.decoders.network.packets import PacketReader
 
 TCP: Final = 6
 UDP: Final = 17
 #: Where the checksum is in a TCP header.
 CHECKSUM: Final = (16, 18)
-#: Bytes of a packet that are compared.
-HEAD_BYTES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,8 @@ def _packets(piece: Piece, chosen: Chosen, most: int) -> Iterator[Seen]:
                     continue
                 if source < 0:  # its own header says that there is no packet
                     continue
-                head = bytes(records.data[start : min(stop, start + HEAD_BYTES)])
+                size = HEAD_BYTES if ip_id < 0 else HEAD_BESIDE_ID
+                head = bytes(records.data[start : min(stop, start + size)])
                 if protocol == TCP:
                     head = head[: CHECKSUM[0]] + head[CHECKSUM[1] :]
                 key = b"%d %d %d " % (protocol, ip_id, length) + head

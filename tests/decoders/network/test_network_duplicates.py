@@ -3,6 +3,7 @@
 import random
 import struct
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -101,6 +102,24 @@ def test_where_two_datagrams_were_cut_has_to_be_the_same(compile_it: bool) -> No
     whole = constant(bytes(60))
     cuts = [whole.cut(len(whole.data) - missing) for missing in (20, 19, 20, 0)]
     assert flagged(cuts, compile_it=compile_it) == [False, False, True, False]
+
+
+@MODES
+def test_a_copy_of_which_less_was_captured_is_one_where_an_id_tells(compile_it: bool) -> None:
+    """As in a tunnel, whose headers leave less room below a snap length: soon behind the other."""
+
+    def copies(ident: int, *cuts: int) -> list[bool]:
+        whole = Packet(ethernet(ipv4(udp(b"S" * 60), ident=ident)))
+        return flagged([whole.cut(cut) for cut in cuts], compile_it=compile_it)
+
+    assert copies(7, 102, 70, 60, 70) == [False, True, True, True]
+    assert copies(7, 60, 70, 102) == [False, False, False]  # each of which tells more
+    assert copies(0, 102, 70) == [False, False]
+    whole, part = (Packet(ethernet(ipv4(udp(b"S" * 60), ident=n))) for n in (7, 8))
+    assert flagged([whole, part.cut(70)], compile_it=compile_it) == [False, False]
+    for later, is_copy in ((k.CUT_COPY_NS, True), (k.CUT_COPY_NS + 1, False)):
+        late = replace(whole, at_ns=later).cut(70)
+        assert flagged([whole, late], compile_it=compile_it) == [False, is_copy]
 
 
 FIELD = st.one_of(st.sampled_from([0, 1, 2, 255, 256, 0xFFFF]), st.integers(0, 0xFFFF))
