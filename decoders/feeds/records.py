@@ -40,9 +40,11 @@ MOST_RECORDS: Final = 8_192
 #: Templates that are kept; what further ones lay out is unknown.
 MOST_TEMPLATES: Final = 1 << 16
 
-#: Zeros behind the last record of a set fill it up to a multiple of 4 or 8 (3.3.1). What else is
-#: left says that the records are of another template, which is not in the capture.
+#: Zeros behind the last record of a set fill it up to a multiple of 4 or 8 (3.3.1); MikroTik fills
+#: up to 4 with whatever there is. What else is left says that the records are of another template,
+#: which is not in the capture.
 MOST_PADDING: Final = 7
+ALIGNMENT: Final = 4
 
 #: Instead of how many records there are: a template is not known, or it is no message.
 UNKNOWN: Final = -1
@@ -161,7 +163,8 @@ class RecordCounter:
             else:
                 found = (stop[here] - start[here]) // widths[layout][0]
                 end = start[here] + found * widths[layout][0]
-            records[here] = np.where(_is_padding(data, end, stop[here]), found, UNKNOWN)
+            size = SET_HEADER + stop[here] - start[here]
+            records[here] = np.where(_is_padding(data, end, stop[here], size), found, UNKNOWN)
         return records
 
 
@@ -262,12 +265,15 @@ def _templates(raw: bytes, *, options: bool) -> Iterator[tuple[int, Widths]]:
         yield number, tuple(widths) if any(widths) else ()
 
 
-def _is_padding(data: npt.NDArray[np.uint8], start: Int64s, stop: Int64s) -> npt.NDArray[np.bool_]:
-    """Whether bytes may be what fills a set up."""
-    found = stop - start <= MOST_PADDING
+def _is_padding(
+    data: npt.NDArray[np.uint8], start: Int64s, stop: Int64s, size: Int64s
+) -> npt.NDArray[np.bool_]:
+    """Whether bytes may be what fills a set up to its size."""
+    zeros = stop - start <= MOST_PADDING
     for place in range(MOST_PADDING):
-        found &= (start + place >= stop) | (_number(data, start + place, 1) == 0)
-    return found
+        zeros &= (start + place >= stop) | (_number(data, start + place, 1) == 0)
+    zeros |= (stop - start < ALIGNMENT) & (size % ALIGNMENT == 0)
+    return zeros
 
 
 def _counted(
