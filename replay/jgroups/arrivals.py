@@ -371,6 +371,10 @@ class JudgedStream:
         """Does the capture lack some that the member had, by its own words?"""
         return bool(self.left_out) or self.unasked_long or self.counts[Outcome.UNCAPTURED] > 0
 
+    def asked_though_come(self) -> RangeSet:
+        """What the receiver asked for though it had come, dropped inside it or not."""
+        return self.spurious.ranges
+
     def of_unknown_fate(self, ended: Mapping[Outcome, int]) -> int:
         """Messages of which it cannot be told whether they were lost; zero if there are none."""
         doubted = (Outcome.UNCAPTURED, Outcome.UNASKED, Outcome.STOPPED, Outcome.UNTOLD)

@@ -176,14 +176,22 @@ def _between(window: JudgedStream) -> bool:
     return bool(unasked) and unasked.first() < high
 
 
-def dropped_inside(row: JGroupsStreamRow, count: int, vantage: Vantage) -> None:
+def dropped_inside(
+    row: JGroupsStreamRow, window: JudgedStream, found: RangeSet, vantage: Vantage
+) -> None:
     """Messages that the capture holds and the receiver lacked: lost inside it, unless they were
-    lost behind a mirror port."""
+    lost behind a mirror port.
+
+    Where the capture lacks copies, what the receiver asked for though it had come may be some of
+    them as well: no repair of it shows.
+    """
+    count = found.total()
     row["dropped_inside"] = count
-    if count and row["lost_seqnos"]:
+    asked = found | window.asked_though_come() if window.lacks_messages() else found
+    if asked and row["lost_seqnos"]:
         row["unknown"]["lost"] = (
-            f"this member dropped {count} that had come, and may have dropped others, which had "
-            "come and are not in this capture"
+            f"this member asked for {asked.total()} that had come, and may have dropped others "
+            "inside, which had come and are not in this capture"
         )
         row["lost"], row["lost_seqnos"] = None, []
     if not count or vantage.sure:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.degraded import claims, figures
 from tests.degraded.auditing import Audited
 from tests.degraded.run import Choice, judge, spoil_all
@@ -258,6 +260,29 @@ def test_what_jgroups_members_lost_and_delivered_is_what_they_did_in_the_whole()
     assert wrong([[4, 4]], [[4, 5], [7, 7]]) == ["lost_seqnos", "delivered"]
     assert wrong([[3, 5]], [[8, 10]]) == ["lost_seqnos", "lost", "delivered"]
     assert figures.beside(said([], []), said([], [])).figures == 4
+
+
+@pytest.mark.parametrize(
+    ("delivered", "right"),
+    [
+        ([[6, 9], [2, 3]], True),  # begun in the middle: from there the same
+        ([[9, 9], [2, 2]], True),
+        ([[6, 9], [3, 3]], False),
+        ([[6, 8], [2, 3]], False),
+        ([[6, 9], [2, 3], [7, 8]], True),
+        ([[6, 9], [2, 2], [7, 8]], False),
+    ],
+)
+def test_what_a_window_that_was_rebuilt_below_the_beginning_delivers_goes_on_from_it(
+    delivered: list[list[int]], right: bool
+) -> None:
+    def said(ranges: list[list[int]]) -> dict[str, Any]:
+        row = {"id": "s", "system": "unicast3", "role": "receiver", "lost": 0, "unknown": {}}
+        seqnos = {"lost_seqnos": [], "unrecovered_seqnos": [], "delivered": ranges}
+        return {"streams": [row | seqnos]}
+
+    told = figures.beside(said([[1, 9], [2, 3], [7, 8]]), said(delivered))
+    assert ([name for name, _, _ in told.wrong] == []) is right
 
 
 def test_a_small_capture_is_tried_at_every_frame(fixtures: Path) -> None:

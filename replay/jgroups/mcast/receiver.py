@@ -439,6 +439,10 @@ class ReceiverModel(JudgedStream):
         if max(first, self.start) < stop:
             self.waited.add(max(first, self.start), stop)
 
+    def asked_though_come(self) -> RangeSet:
+        """See ``JudgedStream``."""
+        return super().asked_though_come() | self.undecided.ranges
+
     # -- copies ----------------------------------------------------------------------------------
 
     def _copies(self, first: int, stop: int, new: list[Range], event: Event) -> None:

@@ -86,7 +86,7 @@ def _received(
             "this member asked for messages that had arrived, and no copy, ACK or digest tells "
             "whether it had them when its window ended (MC013)"
         )
-    stream_rows.dropped_inside(row, receiver.inner_loss.found.ranges.total(), engine.vantage)
+    stream_rows.dropped_inside(row, receiver, receiver.inner_loss.found.ranges, engine.vantage)
 
 
 def _passed(row: McastStreamRow, passing: PassingModel) -> None:

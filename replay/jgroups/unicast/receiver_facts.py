@@ -84,6 +84,7 @@ class Facts:
         self.first_ack: Mark | None = None
         self.highest_ack_stamp: int | None = None
         self.rebuilt_shown = False  # it asked for, or fell back below, what it had acknowledged
+        self.other_window = False  # and nothing showed when that one was lost, nor what it had
         self.asked_again = False  # it did, or another connection did that no own ACK names yet
         self.last_id: int | None = None  # of the datagrams so far
         self.id_at_ack: int | None = None  # and before the highest ACK

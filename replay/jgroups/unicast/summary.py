@@ -86,6 +86,12 @@ def _received(
     if machine.tells_nothing_of(stream):
         row["delivered"] = None
         row["unknown"]["delivered"] = "nothing in this capture shows that its receiver had a window"
+    if facts.other_window:
+        row["delivered"] = None
+        row["unknown"]["delivered"] = (
+            "this member asked for what it had acknowledged: its window was built anew, and "
+            "nothing in this capture shows when"
+        )
     if facts.unread is not None and row["delivered"] is not None:
         row["unknown"]["delivered"] = (
             f"at least up to {facts.unread[0]}, at most up to {facts.unread[1]}: the rest came "
@@ -95,7 +101,7 @@ def _received(
     row["redelivered"] = facts.redelivered_count
     row["dropped_without_window"] = facts.without_window_count
     row["outside_window"] = facts.outside_window.ranges.total()
-    stream_rows.dropped_inside(row, facts.inner_loss.found.ranges.total(), vantage)
+    stream_rows.dropped_inside(row, received, facts.inner_loss.found.ranges, vantage)
 
 
 def _passed(row: UnicastStreamRow, stream: Stream) -> None:

@@ -158,6 +158,18 @@ def test_an_ack_that_falls_back_shows_a_lost_window_without_its_request_for_the_
     assert told.finding("CP030")["facts"]["named"] == "5"
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_who_asks_for_what_it_acknowledged_has_delivered_with_a_window_nobody_saw_begin(
+    asked: bool,
+) -> None:
+    """v35-u3-stale-ack-1, the clock of which never ticks: when that window began does not show."""
+    told = heard(
+        B, data(1), data(2, 5), TICK, ack(5, 1), TICK, *[request(3, 4)] * asked, data(6, 8)
+    )
+    assert told.delivered() == (None if asked else [[1, 8]])
+    assert "UC032" not in dict(told.findings())
+
+
 def test_cp030_numbers_that_follow_one_another_leave_nothing_out() -> None:
     whole = heard(B, data(1), TICK, ack(1, 4), data(2), TICK, ack(2, 5), data(3), TICK, ack(3, 6))
     assert "CP030" not in dict(whole.findings())
