@@ -289,13 +289,16 @@ class JGroupsDecoder:
         found = None if kind == Kind.NOTICE else read(payload)
         if kind != Kind.NOTICE and found is None and payload:
             self._not_read(datagrams, row, f"payload of {word}")
+        part = {Kind.VIEW: "view", Kind.DIGEST: "digest"}.get(kind)
+        told = part in (found or {})
+        if found is None and (payload or datagrams.outcome[row[wire.DATAGRAM]] == wire.TRUNCATED):
+            told = kind == Kind.VIEW  # one that cannot be read: nobody knows what it changes
         if row[wire.SYSTEM] <= wire.UNICAST4:
-            if found is None or "view" not in found:
+            if not told:
                 rare.apart[at] = False
                 return True
             word = WIRE_KINDS[int(rare.word[at])]
-        part = {Kind.VIEW: "view", Kind.DIGEST: "digest"}.get(kind)
-        if part and (found is None or part not in found):
+        if not told:
             kind = Kind.NOTICE
         rare.kind[at] = kind
         rare.word[at] = WIRE_CODE[word]

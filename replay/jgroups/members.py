@@ -32,7 +32,8 @@ class View:
 
     @classmethod
     def of(cls, event: Event, known: Mapping[tuple[str, int], "View"]) -> "View | None":
-        """The view that an event tells; null if it is a delta to a view that was not seen."""
+        """The view that an event tells; null if it is a delta to a view that was not seen, or one
+        whose creator is not in it, which is damaged."""
         stated = event.details().get("view")
         if not stated:
             return None
@@ -46,7 +47,7 @@ class View:
             members += [m for m in stated.get("new", ()) if m not in members]
         else:
             members = list(stated["members"])
-        return cls(creator, number, tuple(members))
+        return cls(creator, number, tuple(members)) if creator in members else None
 
 
 class SeenViews:
@@ -57,12 +58,15 @@ class SeenViews:
         unknown_deltas: where views were told by what they change in one that was not seen.
         newcomers: whose window may begin with the newest one: who was not in the one before it;
             null: anybody's, as parts of the cluster merge or the capture lacks what was before.
+        unchanged: one had the members of the one seen before it: one in between is missing, or the
+            number of one is damaged.
     """
 
     def __init__(self) -> None:
         self.views: list[tuple[View, Mark, bool]] = []
         self.unknown_deltas: list[Mark] = []
         self.newcomers: set[str] | None = None
+        self.unchanged = False
         self._newest: View | None = None  # null: told by what it changes in one that was not seen
         self._number = -1  # of the newest that was seen; the next one has the number behind it
         self._merged = False
@@ -85,6 +89,8 @@ class SeenViews:
         if first:
             before = self._newest
             self._merged = bool(stated.get("subgroups"))
+            if before is not None and set(before.members) == set(view.members):
+                self.unchanged |= not self._merged
             if view.number != self._number + 1 or self._merged:
                 before = None
             old = None if before is None else set(before.members)

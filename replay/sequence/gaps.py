@@ -486,8 +486,17 @@ class GapTracker:
     def _fill(self, part: Range, arrival: Arrival) -> None:
         for gap in self._touching(*part):
             for piece in gap.open.within(*part):
+                if gap.revealed_by == BY_HIGHEST and gap.revealed.frame == arrival.last.frame:
+                    self._was_there(gap, piece)
+                    continue
                 outcome = self._judge(gap, piece, arrival)
                 self._end(gap, piece, outcome, arrival.last, arrival.first)
+
+    def _was_there(self, gap: Gap, piece: Range) -> None:
+        """It came in the very frame that told of it: it was never missing."""
+        gap.open.remove(*piece)
+        if not gap.open:
+            self._leave(gap)
 
     def _end(
         self, gap: Gap, piece: Range, outcome: Outcome, last: Mark | None, first: Mark | None = None
@@ -499,7 +508,12 @@ class GapTracker:
         part.last = last or part.last
         self._filled(gap, piece, outcome, part)
         if not gap.open:
-            place = bisect_right(self._firsts, gap.first) - 1
-            assert self._gaps[place] is gap, "the list of open gaps is sorted by first seqno"
-            del self._gaps[place], self._firsts[place]
+            self._leave(gap)
+
+    def _leave(self, gap: Gap) -> None:
+        """Nothing of it is missing any more."""
+        place = bisect_right(self._firsts, gap.first) - 1
+        assert self._gaps[place] is gap, "the list of open gaps is sorted by first seqno"
+        del self._gaps[place], self._firsts[place]
+        if gap.parts:
             self._closed(gap)

@@ -16,6 +16,7 @@ from typing import Final
 import pyarrow as pa
 
 DATA: Final = 0  # of UNICAST
+ACK: Final = 1
 NAKACK_MSG: Final = 1
 NAKACK_XMIT_REQ: Final = 2
 NAKACK_XMIT_RSP: Final = 3

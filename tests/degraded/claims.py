@@ -6,7 +6,7 @@ New is what the whole capture does not prove: a rule of a stream, seqnos, or a l
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -29,6 +29,11 @@ IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
     "ZN002": ("ZN022",),  # whose session was lost shows where it began
     "ZN018": ("ZN001", "ZN002", "ZN003"),
 }
+
+#: Rules of who asked for what, wherever that passed; and those by which the whole capture at the
+#: asker's own interface says that it did, as sure as each of them may be of why.
+ASKED: Final = ("MC024", "UC048")
+_OF_ASKERS: Final = ("MC005", "MC013", "UC032", "UC034")
 
 #: Rules that say no more than what such a way makes of the capture: identical datagrams are there
 #: twice, whoever made them; what keys stand for was said before it began.
@@ -187,11 +192,17 @@ class Whole:
 
     def add(self, report: Mapping[str, Any]) -> None:
         self.streams |= {stream["id"] for stream in report.get("streams", ())}
-        for found in proven(findings(report)):
-            for stream in {found.stream, found.loose_stream}:
-                key = found.rule, stream
-                self.seqnos[key] |= found.seqnos
-                self.counts[key] = max(self.counts[key], found.count or 1)
+        every = findings(report)
+        for found in proven(every):
+            self._add(found.rule, found, found.seqnos, found.count or 1)
+        for found in [*(one for one in every if one.rule in _OF_ASKERS), *_asked(report)]:
+            for rule in ASKED:
+                self._add(rule, found, found.seqnos, len(found.seqnos))
+
+    def _add(self, rule: str, found: Finding, seqnos: Iterable[int], count: int) -> None:
+        for stream in {found.stream, found.loose_stream}:
+            self.seqnos[rule, stream].update(seqnos)
+            self.counts[rule, stream] = max(self.counts[rule, stream], count)
 
     def news(self, found: Finding) -> str | None:
         """What of a proven finding the whole does not prove; null if it proves all of it."""
@@ -208,6 +219,21 @@ class Whole:
         if found.count is not None and found.count > count:
             return f"{found.count} instead of {count}"
         return None
+
+
+def _asked(report: Mapping[str, Any]) -> Iterator[Finding]:
+    """What receivers of a report asked for, as its gaps have it, however they ended; what may have
+    been sent before is not known to have been missing."""
+    receives = {
+        (row["capture"], row["id"])
+        for row in report.get("streams", ())
+        if row.get("role") == "receiver"
+    }
+    for gap in report.get("gaps", ()):
+        of = gap["capture"], gap["stream"]
+        if of in receives and gap.get("requests") and not gap["outcome"].startswith("sent before"):
+            seqnos = frozenset(_numbers(gap["seqnos"], None))
+            yield Finding("", "", "", gap["system"], gap["stream"], seqnos, None, "")
 
 
 def contradictions(found: Iterable[Finding]) -> list[tuple[Finding, str]]:

@@ -236,8 +236,7 @@ class McastEngine:
             return
         if stream.passing is None:
             stream.passing = self._models.passing(event)
-            if self.seen.views:
-                stream.passing.let_in(self.seen.elders(stream.sender))
+            stream.passing.let_in(self.seen.elders(stream.sender))
         stream.passing.passed(event, stream.sent_first(event, fresh))
         if stream.sender_model is not None:
             for first, stop in fresh:

@@ -10,7 +10,7 @@ from seqaudit.replay.contract.report_rows import ViewFigures
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
 from seqaudit.replay.contract.results import GAP, STREAM, VIEW, Result
 from seqaudit.replay.contract.settings import BETWEEN, MEMBER
-from seqaudit.replay.contract.worth import LIKELY, PLACED, SHOWN
+from seqaudit.replay.contract.worth import LIKELY, PLACED_HERE, SHOWN
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.findings import WindowReporter, longest_of, with_part
 from seqaudit.replay.jgroups.mcast.engine import McastEngine
@@ -178,7 +178,7 @@ class _McastFindings(WindowReporter[McastStream]):
             stream, "MC005", receiver.inner_loss,
             "a copy answers a request for a message that had arrived before",
         )  # fmt: skip
-        yield from self.came_though_had(stream, "MC004", receiver, PLACED)
+        yield from self.came_though_had(stream, "MC004", receiver, PLACED_HERE)
         yield from self.came_late(stream, "MC011", receiver)
         yield from self.note(
             stream, "MC017", receiver.outside_window, Certainty.LIKELY,
@@ -286,7 +286,7 @@ class _McastFindings(WindowReporter[McastStream]):
         views = self.engine.seen.views
         if views:
             yield Finding(
-                "MC009", Certainty.PROVEN,
+                "MC009", Certainty.LIKELY if self.engine.seen.unchanged else Certainty.PROVEN,
                 "{count:view} of cluster {cluster} {count|was|were} seen, the last with "
                 "{members:member}.",
                 system=self.default_system,

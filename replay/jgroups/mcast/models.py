@@ -4,6 +4,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.evidence import QUIET_NS, SECOND_NS, Beginning, Life
+from seqaudit.replay.jgroups.mcast.origin import Origin
 from seqaudit.replay.jgroups.mcast.owed import AckSchedule
 from seqaudit.replay.jgroups.mcast.parameters import SOONEST_MS
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
@@ -77,7 +78,7 @@ class Models:
         exact: bool,
         let_in: Mark | None,
     ) -> ReceiverModel:
-        """The window of the member at this point; see ``ReceiverModel``.
+        """The window of the member at this point; see ``ReceiverModel`` and ``Origin``.
 
         Args:
             exact: what says where it begins says all that had been sent by then.
@@ -103,6 +104,5 @@ class Models:
             beginning=beginning,
             elapsed=self.elapsed,
             life=self.life,
-            based=based,
-            let_in=let_in,
+            origin=Origin(low, based, let_in),
         )

@@ -36,6 +36,7 @@ from seqaudit.replay.jgroups.evidence import (
     sent_later,
 )
 from seqaudit.replay.jgroups.inner_loss import InnerLoss
+from seqaudit.replay.jgroups.mcast.origin import Origin
 from seqaudit.replay.jgroups.mcast.owed import AckSchedule, OwedAcks
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.elapsed import Elapsed
@@ -75,8 +76,7 @@ class ReceiverModel(JudgedStream):
         beginning: up to where it may have been sent before the capture, or before the window.
         elapsed: of the conversation.
         life: of this member.
-        based: when a view or digest told where the window begins; null: none did.
-        let_in: when a view let its sender in, which may have sent before; null: none did.
+        origin: where the window begins, and since when it is there.
     """
 
     def __init__(
@@ -94,8 +94,7 @@ class ReceiverModel(JudgedStream):
         beginning: Beginning,
         elapsed: Elapsed,
         life: Life,
-        based: Mark | None,
-        let_in: Mark | None,
+        origin: Origin,
     ) -> None:
         super().__init__(
             low + 1, known=known, interval_ns=interval_ns, beginning=beginning, elapsed=elapsed
@@ -115,16 +114,12 @@ class ReceiverModel(JudgedStream):
         self._life = life
         self._asks_from = (low, began)  # where its requests begin, and since when
         self._told: deque[int] = deque(maxlen=LAST_TOLD)  # by HIGHEST_SEQNO
-        self._floor = None if based is None else low  # it begins no later; null: nothing tells yet
-        self._spoken_at = based  # when this member said something of it last
-        self.exists_since = let_in or based  # shown by a view, a digest, or that
-        self._sent_to_it = based is not None and let_in is None  # all that is not captured
+        self.origin = origin
         self.own_level = low if known else 0
         self._level_at: Mark | None = None  # when it said so
         self._last_id: int | None = None  # the newest of the datagrams so far
         self._id_at_level: int | None = None  # and before it said so
         self.ended: tuple[Mark, str] | None = None
-        self._let_in = let_in is not None
         self.moved: Mark | None = None  # by a merge, or it may have been
         self.untold = False  # a merge moved it, and nothing told what it had then, or at its end
         self._behind = False  # it said last that it lacks something from before ``start``
@@ -162,8 +157,8 @@ class ReceiverModel(JudgedStream):
                 return
         if self.beginning.bound is None:
             self.beginning.arrived(event)
-        if not self._sent_to_it and self.exists_since is not None:
-            self._first_sent(self.exists_since, event, first, stop)
+        if not self.origin.all_sent and self.origin.since is not None:
+            self._first_sent(self.origin.since, event, first, stop)
         limit = self.window.limit()
         end = stop
         if limit is not None and stop > limit and first > self.window.low + 1:
@@ -183,7 +178,7 @@ class ReceiverModel(JudgedStream):
         if event.last_frame <= there.frame:
             return
         if event.frame < there.frame:
-            if self._let_in:
+            if self.origin.let_in:
                 self.may_have_dropped(first, stop)
             first = stop - 1
         if event.kind is not Kind.RETRANSMISSION and first >= self.tracker.known_stop:
@@ -192,7 +187,7 @@ class ReceiverModel(JudgedStream):
     def _sent_before(self, stop: int) -> None:
         """What is below may have been sent before the window was there, and have come then."""
         self.ways.by_rebuilt.add(self.start, max(self.start, stop))
-        self._sent_to_it = True
+        self.origin.all_sent = True
 
     def _accept(self, event: Event, first: int, stop: int, arrival: Arrival) -> None:
         """[first, stop) fits into the window: duplicates and new messages."""
@@ -313,13 +308,12 @@ class ReceiverModel(JudgedStream):
         The first word of a window that nothing told of: it begins no later, and of what is below
         nobody can tell whether it was for it.
         """
-        if self._floor is None:
-            self._floor, self.exists_since = level, mark
+        before = self.origin.spoken_at
+        if self.origin.spoke(level, mark):
             self.beginning.begins(level)
             due, came = self.acks.schedule, self.tracker.first
             if due is not None and came is not None:  # who comes late with it may have joined since
                 self.untold |= mark.at_ns - came.first.at_ns > due.due_ns()
-        before, self._spoken_at = self._spoken_at, mark
         same = before is not None and mark.at_ns - before.at_ns <= self._merge_ns
         if not same:
             for part in self.tracker.missing():
@@ -346,7 +340,7 @@ class ReceiverModel(JudgedStream):
         if self.ended is None:
             if self.window.low >= low:
                 return
-            self.untold |= self.exists_since is None
+            self.untold |= self.origin.since is None
             self._take_back(mark.at_ns)
             self._end_unasked(mark.at_ns, self.outside_window.ranges, over=False)
             self._end_no_longer_asked(mark.at_ns)
@@ -396,18 +390,18 @@ class ReceiverModel(JudgedStream):
             sent_to_it: all that is not captured from there on was sent to it: it joins (W1).
         """
         self._begin(low + 1)
-        self.exists_since, self._let_in, self._sent_to_it = there, not sent_to_it, sent_to_it
+        self.origin.again(low, there, all_sent=sent_to_it)
         self.start_known, self._behind = True, False
         self.window = Window(low, self.window.capacity, document=self.window.document)
-        self.ended = self._spoken_at = self._level_at = self.highest_told = None
-        self._floor = self.own_level = low
+        self.ended = self._level_at = self.highest_told = None
+        self.own_level = low
         self.acks.begin(low)
 
     def finish(self, end_ns: int, until_ns: int, *, over: bool = True) -> None:
         """What is missing now never comes (V2); see ``end_missing``."""
         if self.ended is not None:
             return
-        if not self._sent_to_it:
+        if not self.origin.all_sent:
             self._sent_before(self.tracker.known_stop)
         self._take_back(until_ns)
         self.untold |= self._behind
@@ -468,7 +462,7 @@ class ReceiverModel(JudgedStream):
             rest.remove(*part)
             self.undecided.add(*part, mark)
             self.undecidable += part[1] - part[0]
-        for part in rest.remove(self.start, (self._floor or 0) + 1):
+        for part in rest.remove(self.start, (self.origin.floor or 0) + 1):
             self.undecidable += part[1] - part[0]
         for part in list(rest):
             self._original_came(part, event)
@@ -523,8 +517,7 @@ class ReceiverModel(JudgedStream):
     def _asked_after(self, had: list[Range], came: Mark, mark: Mark) -> None:
         """Asked for after it came, and what told of it came later: that was read, this not. What
         came before the window is known to be there may have come from no member."""
-        since = self.exists_since
-        there = since is not None and since.frame <= came.frame
+        there = self.origin.there_before(came)
         late = read_between(self._elapsed, came, mark)
         for piece in (RangeSet(had) & self._in_order) - self.ways.by_rebuilt if there else ():
             self._asked_there.add(*piece)
@@ -596,7 +589,7 @@ class ReceiverModel(JudgedStream):
             self._hand_on(accepted.delivered, mark)
 
     def _hand_on(self, delivered: Range, mark: Mark) -> None:
-        if self._floor is not None:
+        if self.origin.floor is not None:
             self.acks.delivered(self.window.low, mark)
         done = RangeSet(self._out_of_band.remove(*delivered))
         for part in done.missing(*delivered):

@@ -75,7 +75,7 @@ def _received(
             "view that is not in this capture, or it lacked some from before the capture, and "
             "nothing tells which of them it took"
         )
-    if receiver.exists_since is None and not engine.is_member():
+    if receiver.origin.since is None and not engine.is_member():
         row["delivered"] = None
         row["unknown"]["delivered"] = (
             "no view, digest or message of this member shows that it was in the cluster then"

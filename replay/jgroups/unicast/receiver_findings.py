@@ -5,7 +5,7 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
-from seqaudit.replay.contract.worth import LIKELY, PLACED, SHOWN, TIMED, UNDECIDABLE
+from seqaudit.replay.contract.worth import LIKELY, PLACED_HERE, SHOWN, TIMED, UNDECIDABLE
 from seqaudit.replay.jgroups.findings import with_part
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
 from seqaudit.replay.jgroups.unicast.receiver import ReceiverMachine
@@ -88,7 +88,7 @@ class ReceiverFindings(UnicastReporter):
         received = stream.received
         assert received is not None
         sure = not self.release.timestamps or self._one_window(stream, *facts.acked_and_came)
-        yield from self.came_though_had(stream, "UC005", received, PLACED if sure else LIKELY)
+        yield from self.came_though_had(stream, "UC005", received, PLACED_HERE if sure else LIKELY)
         resent = received.useful + received.needless_count + received.undecidable
         if resent >= MANY_COPIES and received.needless_count * 2 > resent:
             yield self.make(

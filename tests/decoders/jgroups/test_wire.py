@@ -792,9 +792,9 @@ def test_membership_messages_reach_the_cluster(
 
 
 @pytest.mark.rule("jgroups.md 2.6")
-def test_a_view_that_cannot_be_read_stays_a_numbered_message() -> None:
+def test_a_view_that_cannot_be_read_is_a_numbered_one_that_tells_nothing() -> None:
     decoded = Decoded([single(gms(5), msg4(4), payload=sized(VIEW[:-1]))])
-    assert decoded.of("kind", "seqno", "stream") == [(Kind.DATA, 4, f"lab|{A}")]
+    assert decoded.of("kind", "seqno", "detail") == [(Kind.VIEW, 4, None)]
     assert decoded.outcome == [FrameOutcome.UNDECODABLE]
     assert decoded.account["undecoded"] == {"payload of VIEW": 1}
 

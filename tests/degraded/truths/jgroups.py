@@ -86,6 +86,29 @@ class Facts:
                 numbers.add(of.seqno)
         return numbers
 
+    def acked_before(self, sender: str, receiver: str, found: Finding) -> set[int] | None:
+        """Seqnos of which the whole capture at the receiver holds a copy behind its own ACK for
+        them, in a datagram of its own; null where there is none."""
+        if receiver not in self.scenario.captures:
+            return None
+        uuids, conn_id = self.scenario.uuids, found.stream.rpartition("|")[2]
+        acked, copies, came = -1, set(), set()
+        for message in self.scenario.messages(receiver):
+            of = message.unicast if found.unicast else message.nakack
+            if of is None or (isinstance(of, wire.Unicast) and str(of.conn_id) != conn_id):
+                continue
+            ack = wire.ACK if found.unicast else wire.NAKACK_ACK
+            numbered = (wire.DATA,) if found.unicast else _NUMBERED
+            if of.kind == ack and message.sender == uuids[receiver]:
+                if message.destination == uuids[sender]:
+                    acked = max(acked, of.seqno)
+            elif of.kind in numbered and message.sender == uuids[sender]:
+                one = of.seqno, message.datagram.ip_id
+                if of.seqno <= acked and one not in came:
+                    copies.add(of.seqno)
+                came.add(one)
+        return copies
+
     def own_stamps(self, file: str | None) -> set[int] | None:
         """Timestamps of the ACKs and SEND_FIRST_SEQNO that a member sent, as its whole capture
         holds them."""
@@ -188,6 +211,12 @@ def _did_not_come(known: Facts, sender: str, receiver: str, found: Finding) -> s
     return None if came is None else set(found.seqnos) - came
 
 
+def _not_acked_before(known: Facts, sender: str, receiver: str, found: Finding) -> set[int] | None:
+    """Said to have come though it was acknowledged, and no copy came behind an ACK."""
+    copies = known.acked_before(sender, receiver, found)
+    return None if copies is None else set(found.seqnos) - copies
+
+
 def _own_not_captured(recording: Recording, file: str | None, found: Finding) -> str | None:
     """Said to be missing in the capture, and never sent."""
     named, sent = _STAMPS.search(found.text), facts(recording).own_stamps(file)
@@ -203,6 +232,11 @@ def _not_delayed(known: Facts, sender: str, receiver: str, found: Finding) -> se
     if "path_actions" not in known.scenario.truth:
         return None
     return None if found.seqnos - known.delayed(sender, receiver, found.unicast) else set()
+
+
+def _only_confirmed(predicate: Predicate) -> Predicate:
+    """For a rule that rests on more than its predicate looks at: what it does not find may be."""
+    return lambda recording, file, found: predicate(recording, file, found) and None
 
 
 def _both(*predicates: Predicate) -> Predicate:
@@ -224,6 +258,7 @@ _NOT_LOST_ON_PATH: Final = _each(_not_missed, "the path did not lose")
 _REPAIRED: Final = _both(_NOT_LOST_ON_PATH, _each(_repaired_but_never_came, "never arrived at all"))
 _LATE: Final = _each(_not_delayed, "the path did not delay")
 _LACKED: Final = _each(_not_lacked, "the path did not lose")
+_ACKED: Final = _only_confirmed(_each(_not_acked_before, "no copy behind its ACK"))
 _CAME: Final = _each(_arrived, "arrived in the end")
 
 PREDICATES: Final[Mapping[str, Predicate]] = {
@@ -232,11 +267,13 @@ PREDICATES: Final[Mapping[str, Predicate]] = {
     "MC001": _REPAIRED,
     "MC002": _CAME,
     "MC003": _never_confirmed(_NOT_LOST_ON_PATH),
+    "MC004": _ACKED,
     "MC011": _LATE,
     "MC024": _LACKED,
     "UC001": _REPAIRED,
     "UC002": _CAME,
     "UC003": _never_confirmed(_NOT_LOST_ON_PATH),
+    "UC005": _ACKED,
     "UC030": _LATE,
     "UC048": _LACKED,
 }

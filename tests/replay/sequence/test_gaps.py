@@ -106,6 +106,21 @@ def test_a_tracker_agrees_with_one_that_knows_every_seqno(
         assert sorted(listed) == list(range(gap.first, gap.stop))
 
 
+@pytest.mark.parametrize(("frame", "closed"), [(3, []), (4, [(2, 3)])])
+def test_what_comes_in_the_frame_that_tells_of_it_was_never_missing(
+    frame: int, closed: list[Range]
+) -> None:
+    """rejoin-nakack4: HIGHEST_SEQNO stands before the message in one list."""
+    found: list[Gap] = []
+    tracker = GapTracker(1, lambda *_: Outcome.EITHER, found.append, lambda *_: None)
+    tracker.arrive(1, 2, Arrival(mark_of(1), mark_of(1), False, None, None), gaps.BY_SEQNO)
+    tracker.reveal(3, mark_of(3), gaps.BY_HIGHEST)
+    came = Arrival(mark_of(frame), mark_of(frame), False, None, None)
+    assert tracker.arrive(2, 3, came, gaps.BY_SEQNO) == [(2, 3)]
+    assert tracker.missing() == []
+    assert [(gap.first, gap.stop) for gap in found] == closed
+
+
 def test_past_the_limit_open_gaps_share_the_last_object(monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[Gap] = []
 

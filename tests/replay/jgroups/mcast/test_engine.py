@@ -464,6 +464,22 @@ def test_views_are_listed_once_and_say_whether_they_are_installed_here() -> None
     assert told.finding("MC009")["facts"] == {"count": 3, "cluster": "lab", "members": 2}
 
 
+@pytest.mark.rule("V11")
+@pytest.mark.parametrize(
+    ("another", "certainty", "count"),
+    [
+        (view("AB", 3, 2), "proven", 2),
+        (view("ABC", 7, 2), "likely", 2),  # none in between is seen, or the number is damaged
+        (view("ABC", 3, 2, by=D), "proven", 1),  # no view of a member that is not in it
+    ],
+)
+def test_views_are_counted_as_far_as_each_tells_another_membership(
+    another: Event, certainty: str, count: int
+) -> None:
+    found = heard("B", JOINED, another).finding("MC009")
+    assert (found["certainty"], found["facts"]["count"]) == (certainty, count)
+
+
 def delta(number: int, seqno: int, left: str, new: str, reference: int) -> Event:
     """A view told as its difference to another one of A."""
     plain = view("", number, seqno)

@@ -321,6 +321,16 @@ def test_between_views_that_are_not_in_a_row_anybody_may_have_gone_and_come_agai
 
 
 @pytest.mark.rule("S11")
+@pytest.mark.parametrize("by", ["A", C])
+def test_of_a_view_that_cannot_be_read_anybody_may_be_new_in_it(by: str) -> None:
+    # merge-nakack2, cut to 160 bytes: A's merged view tells nothing, and B asks for 244.
+    unread = replace(view("ABC", 2, 6, by=by), detail=None)
+    told = heard("A", *LATER, msg(5), unread, msg(7), 600, xmit_req(5, 7, by=B))
+    found = [row for row in told.findings() if row[0] == "MC024"]
+    assert found == [("MC024", UNTOLD, [[5, 5], [7, 7]])]
+
+
+@pytest.mark.rule("S11")
 def test_who_was_there_before_the_sender_installs_the_view_with_it_in_its_own_time() -> None:
     # D sends when B may not have the view with it yet, which C, that casts it, and E have.
     acks = [step for _ in range(9) for step in (ack(1, by=B), 200)]
