@@ -103,12 +103,10 @@ class Life:
         return self.last is not None and mark is not None and self.last.frame < mark.frame
 
     def began_behind(self, arrived: GapTracker) -> bool:
-        """Did it speak for the first time behind the first message of a stream, of which all is in
-        the capture from seqno 1 on? Then it may have joined after that message."""
+        """Did it speak for the first time behind the first message of a stream? Then it may have
+        joined after that message."""
         came, first = arrived.first, self.first
-        if came is None or first is None or 1 not in arrived.seen:
-            return False
-        return came.first.frame < first.frame
+        return came is not None and first is not None and came.first.frame < first.frame
 
     def read(self, came: Mark, until: Mark) -> bool:
         """Has it read what came, and had time to answer? One that is paused sends nothing, and

@@ -145,6 +145,9 @@ class McastStreamRow(JGroupsStreamRow):
 
     further_sends: Annotated[int, "first sends to one more member: over TCP each gets its own"]
     peers: Annotated[dict[str, McastPeer], "by member"]
+    delivered_unsure: Annotated[
+        Listed, "of delivered: came before anything shows that the receiver was there"
+    ]
     delivered_interval: Annotated[
         list[int] | None,
         "of a receiver that died or left: delivered at least and at most; null: it did not",

@@ -150,7 +150,10 @@ def _of_jgroups(row: Mapping[str, Any], of: Mapping[str, Any], told: Compared) -
             told.wrong.append(("lost", row["id"], f"{row['lost']}, and lists {listed}"))
     if None not in (row["delivered"], of["delivered"]) and "delivered" not in row["unknown"]:
         told.figures += 1
-        here, whole = _numbers(row["delivered"]), _numbers(of["delivered"])
+        unsure = set(_numbers(row.get("delivered_unsure", [])))
+        here, whole = (
+            [n for n in _numbers(one["delivered"]) if n not in unsure] for one in (row, of)
+        )
         within = [n for n in whole if here and here[0] <= n <= here[-1]]
         if _differ(here, within) and not _is_part(row["delivered"], of["delivered"]):
             shown = f"{len(here)}, in the whole {len(within)}"

@@ -153,7 +153,8 @@ class McastEngine:
             if (receiver := stream.receiver) is not None:
                 assert self.last is not None, "a stream has events"
                 receiver.finish(self.last.at_ns, life.until(self.last.at_ns))
-                receiver.untold |= self.view is None and life.began_behind(receiver.tracker)
+                if self.view is None and 1 in receiver.tracker.seen:  # all of it is in the capture
+                    receiver.untold |= life.began_behind(receiver.tracker)
                 receiver.settle()
                 self.holes.lie_over(receiver, stream.sender)
                 receiver.ways.came_outside(stream.came_outside)

@@ -121,6 +121,7 @@ class ReceiverModel(JudgedStream):
         self._id_at_level: int | None = None  # and before it said so
         self.ended: tuple[Mark, str] | None = None
         self.moved: Mark | None = None  # by a merge, or it may have been
+        self.unsure = RangeSet()  # came before anything shows that this member was there
         self.untold = False  # a merge moved it, and nothing told what it had then, or at its end
         self._behind = False  # it said last that it lacks something from before ``start``
         self.undelivered = False  # it lacked what had come, and nobody can tell to the end or not
@@ -311,9 +312,8 @@ class ReceiverModel(JudgedStream):
         before = self.origin.spoken_at
         if self.origin.spoke(level, mark):
             self.beginning.begins(level)
-            due, came = self.acks.schedule, self.tracker.first
-            if due is not None and came is not None:  # who comes late with it may have joined since
-                self.untold |= mark.at_ns - came.first.at_ns > due.due_ns()
+            if self._life.began_behind(self.tracker):
+                self.unsure.add(min(self.start, level), level + 1)
         same = before is not None and mark.at_ns - before.at_ns <= self._merge_ns
         if not same:
             for part in self.tracker.missing():
@@ -403,6 +403,8 @@ class ReceiverModel(JudgedStream):
             return
         if not self.origin.all_sent:
             self._sent_before(self.tracker.known_stop)
+        if self.origin.floor is None and self._life.began_behind(self.tracker):
+            self.unsure.add(self.start, self.tracker.known_stop)
         self._take_back(until_ns)
         self.untold |= self._behind
         self.end_missing(end_ns, over=over, dropped=self.outside_window.ranges)

@@ -1,6 +1,7 @@
 """The rows that describe multicast streams: summaries and gaps (replay/README.md 5)."""
 
 from seqaudit.replay.contract.report_rows import NOT_VISIBLE, directed, receipt_unknown
+from seqaudit.replay.contract.reporter import listed
 from seqaudit.replay.contract.settings import MEMBER
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.mcast.engine import McastEngine
@@ -10,6 +11,7 @@ from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.mcast.streams import McastStream
 from seqaudit.replay.jgroups.report_rows import CapacityRow, McastStreamRow
 from seqaudit.replay.sequence.gaps import Outcome
+from seqaudit.replay.sequence.ranges import RangeSet, inclusive
 
 
 def role_of(engine: McastEngine, stream: McastStream) -> stream_rows.End:
@@ -37,6 +39,7 @@ def stream_row(engine: McastEngine, stream: McastStream, *, over: bool) -> Mcast
         "peers": {member: peer.row() for member, peer in sorted(stream.peers.items())},
         "capacity": capacity_of(engine, stream),
         "delivered_interval": None,
+        "delivered_unsure": [],
     }
     if receiver is not None:
         _received(row, engine, stream, receiver, over=over)
@@ -86,6 +89,9 @@ def _received(
             "this member asked for messages that had arrived, and no copy, ACK or digest tells "
             "whether it had them when its window ended (MC013)"
         )
+    if row["delivered"] is not None:
+        unsure = RangeSet(receiver.delivery.ranges) & receiver.unsure
+        row["delivered_unsure"] = inclusive(listed(unsure))
     stream_rows.dropped_inside(row, receiver, receiver.inner_loss.found.ranges, engine.vantage)
 
 
