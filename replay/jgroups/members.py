@@ -71,6 +71,19 @@ class SeenViews:
         self._number = -1  # of the newest that was seen; the next one has the number behind it
         self._merged = False
         self._known: dict[tuple[str, int], View] = {}
+        self._casts: set[tuple[str, int, str]] = set()
+
+    def caster(self, view: View | None, event: Event) -> str | None:
+        """Who multicasts a view, and so has installed it; null for a view that is told to one, and
+        where the member has cast it before."""
+        caster = event.source if event.seqno is not None else None
+        if view is None or caster is None:
+            return caster
+        told = view.creator, view.number, caster
+        if told in self._casts or len(self._casts) >= MAX_VIEWS:
+            return None
+        self._casts.add(told)
+        return caster
 
     def see(self, event: Event) -> tuple[View | None, bool]:
         """The view that an event tells, and whether it is the first to do so."""

@@ -373,8 +373,8 @@ class McastEngine:
     def _see_view(self, event: Event) -> View | None:
         """Note a view (V11); one without this member ends its windows, delivered or not (W5)."""
         view, first = self.seen.see(event)
-        caster = None if event.seqno is None else event.source
-        for stream in self.streams.values():
+        caster = self.seen.caster(view, event)
+        for stream in self.streams.values() if first or caster is not None else ():
             stream.viewed(self.seen if first else None, caster)
         left, own = self.leaving is not None, self.view
         if first and self.excluded is None and self.members.put_out(event, view, own, left=left):
