@@ -42,12 +42,10 @@ class ReplayedEntry:
             if within[0] < within[1] and entry.window.has(within[0]) and not unread:
                 entry.window.drop(*within)
                 self._dropped_inside(facts, within, came, mark)
-        if not all(entry.window.has(seqno) for seqno in (part[0], part[1] - 1)):
-            return
-        if part[0] <= facts.highest_ack:
-            facts.other_window = True  # no window asks for what it has acknowledged
-        else:
+        if all(entry.window.has(seqno) for seqno in (part[0], part[1] - 1)):
             stream.received.spurious.add(*part, mark)
+            # no window asks for what it has acknowledged
+            facts.other_window |= part[0] <= facts.highest_ack
 
     def _dropped_inside(self, facts: Facts, part: Range, came: Mark, asked: Mark) -> None:
         """It arrived, and is asked for.

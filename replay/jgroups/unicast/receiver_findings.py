@@ -213,7 +213,7 @@ class ReceiverFindings(UnicastReporter):
             "above delivered + capacity",
         )  # fmt: skip
         yield from self.asked_early(stream, "UC035", facts.early_requests)
-        if stream.received is not None:
+        if stream.received is not None and not facts.after_ack.kept:  # else UC010 says which window
             yield from self.note(
                 stream, "UC032", stream.received.spurious, LIKELY,
                 "{receiver_member} asked for {count:message} of {sender_member} that it had.",
