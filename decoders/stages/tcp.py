@@ -53,13 +53,12 @@ from seqaudit.decoders.tcp.segments import (
     WANTED,
     WIRE_KIND,
     Key,
-    Segment,
     SegmentFinder,
     Segments,
     segments_of,
     socket_text,
 )
-from seqaudit.decoders.tcp.wire import SYN
+from seqaudit.decoders.tcp.wire import SYN, Segment
 
 #: Undecided flows at once, and the bytes they hold; beyond either the oldest is nobody's.
 MAX_UNDECIDED: Final = 10_000
@@ -134,11 +133,10 @@ class Sniffer:
         return segments.take(np.flatnonzero(ours)), segments.take(np.flatnonzero(~ours))
 
     def _take_in(self, key: Key, segment: Segment) -> None:
-        direction, frame, _, seq, _, flags, _, facts, payload = segment
         tracked = self._table.flows.get(key)
         if tracked is None or (
             tracked.state != OURS
-            and self._table.is_new(tracked, direction, seq, flags)
+            and self._table.is_new(tracked, segment)
             and not self._ended(key, tracked)
         ):
             if key in self._held:
@@ -146,7 +144,7 @@ class Sniffer:
             if self._left and key in self._left:  # the finder is to leave out the one before
                 self._left.remove(key)
                 self._finder.mark(key[1], WANTED)
-            tracked = self._table.open(key, frame >> FRAME_BITS)
+            tracked = self._table.open(key, segment.frame >> FRAME_BITS)
             self._held[key] = []
             if key in self._carriers:
                 tracked.state = OURS
@@ -155,15 +153,15 @@ class Sniffer:
             return
         if tracked.state == NOBODY and key not in self._held:
             # of this chunk still; the finder leaves it out from the next on
-            tracked.count(direction, facts)
+            tracked.count(segment.direction, segment.facts)
             self._give_back(tracked)
             return
         self._held[key].append(segment)
-        self._held_bytes += len(payload)
+        self._held_bytes += len(segment.payload)
         if tracked.state == UNDECIDED:
-            tracked.feed(*segment)
+            tracked.feed(segment)
         else:
-            tracked.count(direction, facts)
+            tracked.count(segment.direction, segment.facts)
         if tracked.state == OURS:
             self._ship(key, proven=True)
         elif tracked.state == NOBODY:
@@ -214,7 +212,7 @@ class Sniffer:
     def _ship(self, key: Key, *, proven: bool) -> None:
         for segment in self._held.pop(key):
             self._out.append((key, segment))
-            self._held_bytes -= len(segment[-1])
+            self._held_bytes -= len(segment.payload)
         self._table.flows[key].flow = _NO_FLOW
         if proven:
             self._shipped.add(key[1])
@@ -223,7 +221,7 @@ class Sniffer:
         tracked = self._table.flows[key]
         tracked.state = NOBODY
         for segment in self._held.pop(key, ()):
-            self._held_bytes -= len(segment[-1])
+            self._held_bytes -= len(segment.payload)
         self._give_back(tracked)
         tracked.flow = _NO_FLOW
         self._finder.mark(key[1], LEFT)
@@ -299,7 +297,7 @@ class TcpAssembler:
                     one = runs.row(row)
                     runs.take(one.flow, one.place)
                     key = runs.keys[one.flow]
-                    runs.tracked[one.flow] = self._take_in(key, flows.get(key), one[3:])
+                    runs.tracked[one.flow] = self._take_in(key, flows.get(key), one.segment)
                     runs.goes_on(one)
                     row += 1
             runs.take_all(runs.count)
@@ -324,11 +322,11 @@ class TcpAssembler:
 
     def _take_in(self, key: Key, tracked: Tracked | None, segment: Segment) -> Tracked:
         """Take one segment in; returns its flow."""
-        direction, frame, _, seq, _, flags, length, _, _ = segment
-        if tracked is None or (flags & SYN and self._table.is_new(tracked, direction, seq, flags)):
-            tracked = self._open(key, frame >> FRAME_BITS)
+        length = segment.length
+        if tracked is None or (segment.flags & SYN and self._table.is_new(tracked, segment)):
+            tracked = self._open(key, segment.frame >> FRAME_BITS)
         was = tracked.state
-        tracked.feed(*segment)
+        tracked.feed(segment)
         if was == OURS:
             self._ready += length
             if self._ready >= BATCH_BYTES:

@@ -20,11 +20,11 @@ What a capture shows is not what the receiver saw: segments may be missing here 
 Positions are sequence numbers without wrapping: the 32 bits of the wire plus what wraps added.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from seqaudit.decoders.contract.events import Ending
 from seqaudit.decoders.tcp.direction import Direction, MissingBytes
-from seqaudit.decoders.tcp.wire import ACK, FIN, HALF, MASK, RST, SYN
+from seqaudit.decoders.tcp.wire import ACK, FIN, HALF, MASK, RST, SYN, Segment
 
 #: Segments that wait for the other side's word.
 EARLY_SEGMENTS: Final = 64
@@ -47,17 +47,6 @@ COUNTERS: Final = (
 )
 
 
-class UnansweredSegment(NamedTuple):
-    """A segment with bytes on which the other side has not said anything yet."""
-
-    frame: int
-    at_ns: int
-    seq: int
-    flags: int
-    length: int
-    payload: bytes
-
-
 class Flow:
     """Both directions of one connection."""
 
@@ -77,7 +66,7 @@ class Flow:
         self.last_at = 0
         self.unkept = 0  # of those said to be kept, how many are not after all
         self.spoke_ns: list[int | None] = [None, None]  # last segment of each direction
-        self._unanswered: tuple[list[UnansweredSegment], list[UnansweredSegment]] = ([], [])
+        self._unanswered: tuple[list[Segment], list[Segment]] = ([], [])
 
     @property
     def began(self) -> bool:
@@ -85,29 +74,23 @@ class Flow:
         one, other = self.directions
         return one.began or other.began
 
-    def begins_anew(self, direction: int, seq: int, flags: int) -> bool:
+    def begins_anew(self, segment: Segment) -> bool:
         """Whether a segment is the first of another connection on the same ports."""
-        if not flags & SYN:
+        direction, seq = segment.direction, segment.seq
+        if not segment.flags & SYN:
             return False
         own, other = self.directions[direction], self.directions[1 - direction]
         if own.isn is not None:
             return own.isn != seq
         if own.base is not None:
             return own.base != (seq + 1) & MASK
-        return not flags & ACK and other.next is not None
+        return not segment.flags & ACK and other.next is not None
 
-    def feed(
-        self,
-        direction: int,
-        frame: int,
-        at_ns: int,
-        seq: int,
-        ack: int,
-        flags: int,
-        length: int,
-        payload: bytes,
-    ) -> bool:
+    def feed(self, segment: Segment) -> bool:
         """Take a segment in. Whether its capture frame belongs to bytes that ``take`` will show."""
+        direction, frame, at_ns, ack, flags = (
+            segment.direction, segment.frame, segment.at_ns, segment.ack, segment.flags,
+        )  # fmt: skip
         own, other = self.directions[direction], self.directions[1 - direction]
         self.last_frame, self.last_at = frame, at_ns
         kept = False
@@ -121,22 +104,20 @@ class Flow:
             if flags & RST:
                 self.closed = True
                 self.reset = self.reset or (frame, at_ns)
-                length = 0  # it may say why in words; they are not of the stream
+                segment = segment._replace(length=0)  # why it is, in words; not of the stream
             else:
                 if self.opener is None:
                     self.opener = 1 - direction if flags & ACK else direction
-                own.synchronise(seq)
-                seq = (seq + 1) & MASK
-        if length and self._waits(direction, at_ns):
+                own.synchronise(segment.seq)
+                segment = segment._replace(seq=(segment.seq + 1) & MASK)
+        if segment.length and self._waits(direction, at_ns):
             held = self._unanswered[direction]
-            held.append(UnansweredSegment(frame, at_ns, seq, flags, length, payload))
+            held.append(segment)
             kept = True
             if len(held) > EARLY_SEGMENTS:  # at most 64 KiB each: memory is bounded
                 self._answered(direction)
         else:
-            kept = self._data(
-                direction, UnansweredSegment(frame, at_ns, seq, flags, length, payload)
-            )
+            kept = self._data(segment)
         if flags & ACK:
             if (
                 other.next is not None
@@ -172,8 +153,9 @@ class Flow:
             at_ns - spoke_ns > SILENT_NS or self.directions[1 - direction].fin is not None
         )
 
-    def _data(self, direction: int, segment: UnansweredSegment, *, refused: bool = False) -> bool:
-        own, other = self.directions[direction], self.directions[1 - direction]
+    def _data(self, segment: Segment, *, refused: bool = False) -> bool:
+        own = self.directions[segment.direction]
+        other = self.directions[1 - segment.direction]
         kept = False
         if segment.length:
             kept = own.data(
@@ -190,7 +172,7 @@ class Flow:
         held = self._unanswered[direction]
         own = self.directions[direction]
         for segment in held:
-            if not self._data(direction, segment):
+            if not self._data(segment):
                 self.unkept += 1
             if own.late:
                 own.give_up(segment.frame, segment.at_ns, self.holes)
@@ -203,7 +185,7 @@ class Flow:
             stop = segment.seq + segment.length
             refused = acked is None or 0 < (stop - acked) & MASK < HALF
             self.counts["refused_bytes"] += segment.length if refused else 0
-            self.unkept += not self._data(direction, segment, refused=refused)
+            self.unkept += not self._data(segment, refused=refused)
         held.clear()
 
     def wait_no_longer(self) -> None:

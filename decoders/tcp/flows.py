@@ -34,7 +34,7 @@ from seqaudit.decoders.tcp.segments import (
     Key,
     ends_of,
 )
-from seqaudit.decoders.tcp.wire import ACK, SYN
+from seqaudit.decoders.tcp.wire import ACK, SYN, Segment
 
 #: A direction that nobody has recognised after so many bytes is nobody's.
 UNDECIDED_BYTES: Final = 512 << 10
@@ -81,24 +81,13 @@ class Tracked:
         self.placed = [(0, -1), (0, -1)]  # by direction: last frame, and how many it completed - 1
         self.problems = 0
 
-    def feed(
-        self,
-        direction: int,
-        frame: int,
-        at_ns: int,
-        seq: int,
-        ack: int,
-        flags: int,
-        length: int,
-        facts: int,
-        payload: bytes,
-    ) -> None:
+    def feed(self, segment: Segment) -> None:
         """Take a segment in and, while undecided, judge again."""
-        self.count(direction, facts)
+        self.count(segment.direction, segment.facts)
         if self.state == NOBODY:
             return
         flow = self.flow
-        if flow.feed(direction, frame, at_ns, seq, ack, flags, length, payload):
+        if flow.feed(segment):
             self.kept += 1
         if flow.unkept:
             self.kept -= flow.unkept
@@ -263,10 +252,10 @@ class FlowTable:
             tracked.claim(named)
         return tracked
 
-    def is_new(self, tracked: Tracked, direction: int, seq: int, flags: int) -> bool:
+    def is_new(self, tracked: Tracked, segment: Segment) -> bool:
         """Whether a segment begins another connection on the ports of a known one."""
-        if not flags & SYN:
+        if not segment.flags & SYN:
             return False
         if tracked.state == NOBODY:
-            return not flags & ACK
-        return tracked.flow.begins_anew(direction, seq, flags)
+            return not segment.flags & ACK
+        return tracked.flow.begins_anew(segment)

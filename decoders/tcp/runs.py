@@ -36,7 +36,7 @@ from seqaudit.decoders.tcp.segments import (
     Key,
     Segments,
 )
-from seqaudit.decoders.tcp.wire import ACK, FARTHEST, FIN, MASK, RST, SYN
+from seqaudit.decoders.tcp.wire import ACK, FARTHEST, FIN, MASK, RST, SYN, Segment
 
 #: Segments are taken one by one where there are fewer than these: of all, and of a run.
 FEW: Final = 64
@@ -56,15 +56,7 @@ class SegmentRow(NamedTuple):
     flow: int  # number in ``Runs.keys``
     place: int
     next_row: int  # of the same connection; the number of rows: none
-    direction: int
-    frame: int
-    at_ns: int
-    seq: int
-    ack: int
-    flags: int
-    length: int
-    facts: int
-    payload: bytes
+    segment: Segment
 
 
 class Runs:
@@ -154,9 +146,10 @@ class Runs:
 
     def _rows(self, rows: slice | Int64s) -> list[SegmentRow]:
         data = self._segments.data
+        found = zip(*(column[rows].tolist() for column in self._columns), strict=True)
         return [
-            SegmentRow._make((*values, bytes(data[start:stop])))
-            for *values, start, stop in zip(*(c[rows].tolist() for c in self._columns), strict=True)
+            SegmentRow(flow, place, next_row, Segment._make((*values, bytes(data[start:stop]))))
+            for flow, place, next_row, *values, start, stop in found
         ]
 
     def goes_on(self, row: SegmentRow) -> None:
@@ -196,9 +189,10 @@ class Runs:
 
     def _note(self, row: SegmentRow) -> None:
         """What the columns think of a flow behind a row."""
-        moved = row.length + (row.flags & SYN > 0)
-        if moved and not row.flags & RST:
-            self._expected[row.direction][row.flow] = (row.seq + moved) & MASK
+        segment = row.segment
+        moved = segment.length + (segment.flags & SYN > 0)
+        if moved and not segment.flags & RST:
+            self._expected[segment.direction][row.flow] = (segment.seq + moved) & MASK
 
     def _in_order(self, tracked: Tracked, number: int) -> bool:
         """Whether a flow is where the columns think that it is; nobody's is anywhere."""
@@ -258,7 +252,7 @@ class Runs:
             self._follow(tracked, number, begin, together)
         if together < stop:
             for row in self._rows(self._order[together:stop]):
-                tracked.feed(*row[3:])
+                tracked.feed(row.segment)
                 self._note(row)
             if stop < self._starts[number + 1] and not self._in_order(tracked, number):
                 self._odd[self._order[stop]] = 1

@@ -30,7 +30,7 @@ from seqaudit.decoders.network.checksum_kernels import MARKS, TCP
 from seqaudit.decoders.network.checksums import verified
 from seqaudit.decoders.network.hosts import Hosts, Made
 from seqaudit.decoders.network.packets import Packets
-from seqaudit.decoders.tcp.wire import ACK, SYN
+from seqaudit.decoders.tcp.wire import ACK, SYN, Segment
 
 WIRE_KIND: Final = "TCP"
 
@@ -52,8 +52,6 @@ WIRE_SHIFT: Final = 11
 End = tuple[str, int]
 Buffer = bytes | bytearray | memoryview
 Key = tuple[int, str]  # capture, carrier
-#: One segment: direction, frame, time, sequence and ack number, flags, length, facts, payload.
-Segment = tuple[int, int, int, int, int, int, int, int, bytes]
 
 
 @dataclass(slots=True)
@@ -88,13 +86,10 @@ class Segments:
     def one_by_one(self) -> Iterator[tuple[Key, Segment]]:
         """Each with the key of its connection."""
         keys, data = self.keys, self.data
-        for flow, direction, frame, at_ns, seq, ack, flags, length, facts, start, stop in zip(
+        for flow, *values, start, stop in zip(
             *(column.tolist() for column in self.columns()), strict=True
         ):
-            yield (
-                keys[flow],
-                (direction, frame, at_ns, seq, ack, flags, length, facts, bytes(data[start:stop])),
-            )
+            yield keys[flow], Segment._make((*values, bytes(data[start:stop])))
 
     def copied(self) -> Segments:
         """The same with bytes that are theirs alone, end to end."""

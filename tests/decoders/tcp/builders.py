@@ -21,9 +21,9 @@ from seqaudit.decoders.tcp.framing import (
     StreamFrames,
 )
 from seqaudit.decoders.tcp.segments import COLUMNS, WIRE_SHIFT, Key, Segments, segments_of
-from seqaudit.decoders.tcp.segments import Segment as Row
 from seqaudit.decoders.tcp.traces import BytePattern, Heads, Traces
 from seqaudit.decoders.tcp.wire import ACK, SYN
+from seqaudit.decoders.tcp.wire import Segment as Row
 
 CARRIER: Final = "tcp|10.0.0.1:7800|10.0.0.2:50000"
 MS: Final = 1_000_000
@@ -52,7 +52,7 @@ def segments(given: Sequence[Segment], carrier: str = CARRIER, first: int = 1) -
     rows: list[tuple[Key, Row]] = []
     for number, one in enumerate(given, first):
         length = len(one.payload) if one.wire is None else one.wire
-        row = (
+        row = Row(
             one.direction,
             one.split << FRAME_BITS | number,
             (number if one.ms is None else one.ms) * MS,

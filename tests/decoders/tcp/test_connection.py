@@ -26,6 +26,7 @@ from seqaudit.decoders.tcp.segments import (
     segment_rows,
 )
 from seqaudit.decoders.tcp.wire import ACK, FIN, RST, SYN
+from seqaudit.decoders.tcp.wire import Segment as Row
 from tests.decoders.tcp.builders import (
     CARRIER,
     MARK,
@@ -181,10 +182,10 @@ def test_what_a_reset_says_is_not_of_the_stream() -> None:
 
 def test_the_end_of_a_connection_says_where_it_was_reset() -> None:
     flow = Flow()
-    flow.feed(1, 3, 30, CLIENT, 0, ACK, 1, b"a")
+    flow.feed(Row(1, 3, 30, CLIENT, 0, ACK, 1, 0, b"a"))
     assert flow.reset is None
     for frame in (4, 5):
-        flow.feed(0, frame, 10 * frame, SERVER, 0, RST, 0, b"")
+        flow.feed(Row(0, frame, 10 * frame, SERVER, 0, RST, 0, 0, b""))
     assert flow.reset == (4, 40)
 
 

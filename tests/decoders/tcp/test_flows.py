@@ -2,7 +2,7 @@
 
 from seqaudit.decoders.tcp.flows import NOBODY, OURS, UNDECIDED, Tracked
 from seqaudit.decoders.tcp.framing import Match
-from seqaudit.decoders.tcp.wire import ACK, SYN
+from seqaudit.decoders.tcp.wire import ACK, SYN, Segment
 from tests.decoders.tcp.builders import MARK, MarkedStreams
 
 KEY = (0, "tcp|10.0.0.1:1000|10.0.0.2:2000")
@@ -26,9 +26,9 @@ class Patient(MarkedStreams):
 def fed(tracked: Tracked, payloads: list[bytes], *, syn: bool = False) -> Tracked:
     seq = 1
     if syn:
-        tracked.feed(0, 1, 0, 0, 0, SYN, 0, 0, b"")
+        tracked.feed(Segment(0, 1, 0, 0, 0, SYN, 0, 0, b""))
     for frame, payload in enumerate(payloads, 2):
-        tracked.feed(0, frame, frame, seq, 0, 0, len(payload), 0, payload)
+        tracked.feed(Segment(0, frame, frame, seq, 0, 0, len(payload), 0, payload))
         seq += len(payload)
     return tracked
 
@@ -51,8 +51,8 @@ def test_what_a_later_look_shows_is_what_an_earlier_one_would_have() -> None:
 
 def test_at_the_end_what_waits_for_the_other_sides_word_is_looked_at_too() -> None:
     tracked = Tracked(KEY, 0, [Patient()])
-    tracked.feed(1, 1, 0, 1, 1, ACK, 0, 0, b"")
-    tracked.feed(0, 2, 10**9, 1, 1, ACK, 1, 0, bytes([MARK]))  # a second later
+    tracked.feed(Segment(1, 1, 0, 1, 1, ACK, 0, 0, b""))
+    tracked.feed(Segment(0, 2, 10**9, 1, 1, ACK, 1, 0, bytes([MARK])))  # a second later
     assert (tracked.state, tracked.pending) == (UNDECIDED, 0)
     tracked.judge(final=True)
     assert tracked.state == OURS

@@ -28,8 +28,8 @@ from seqaudit.decoders.tcp.segments import (
     segment_rows,
     segments_of,
 )
-from seqaudit.decoders.tcp.segments import Segment as Row
 from seqaudit.decoders.tcp.wire import ACK, FIN, RST, SYN
+from seqaudit.decoders.tcp.wire import Segment as Row
 from tests.decoders.tcp.builders import MarkedStreams, Seen, Segment, framed, segments
 
 NONE: Final = np.zeros(0, np.int64)
@@ -140,9 +140,9 @@ def captures(seed: int, most: int) -> list[tuple[Key, Row]]:
     while any(streams):
         number = draw.randint(0, len(streams) - 1)
         count = draw.choice([1, 2, 5, 50])
-        for direction, _, at_ns, seq, ack, flags, length, facts, payload in streams[number][:count]:
-            facts += draw.choice([0, 0, -1, 5, OUTGOING_BIT])  # the builder's TTL is 64
-            row = (direction, len(found) + 1, at_ns, seq, ack, flags, length, facts, payload)
+        for one in streams[number][:count]:
+            facts = one.facts + draw.choice([0, 0, -1, 5, OUTGOING_BIT])  # the builder's TTL is 64
+            row = one._replace(frame=len(found) + 1, facts=facts)
             found.append(((0, CARRIERS[number]), row))
         del streams[number][:count]
     return found
