@@ -50,7 +50,7 @@ UNREPAIRED: Final = (
 )
 ANEW: Final = (
     "its source may number its packets anew under the same TSI (a start of it, or another source): "
-    "which of them came again cannot be told"
+    "which of them came again, or never, cannot be told"
 )
 PARITY: Final = "parity packets (FEC) were sent; whether receivers repaired with them is not told"
 
@@ -231,12 +231,13 @@ class PgmEngine:
         return True
 
     def _begins_anew(self, number: int | None, lead: int, at_ns: int) -> bool:
-        """Does an SPM count both SPMs and packets from lower on than one long before it?"""
-        if self._spm is None or number is None or at_ns - self._spm[2] < LATE_NS:
+        """Does an SPM count SPMs from lower on than one before it, and packets from elsewhere? One
+        that is only late has both lower."""
+        if self._spm is None or number is None:
             return False
-        return 0 < (self._spm[0] - number) % SQNS < SQNS // 2 and (
-            0 < (self._spm[1] - lead) % SQNS < SQNS // 2
-        )
+        late = 0 < (self._spm[1] - lead) % SQNS < SQNS // 2 and at_ns - self._spm[2] < LATE_NS
+        lower = 0 < (self._spm[0] - number) % SQNS < SQNS // 2
+        return lower and lead != self._spm[1] and not late
 
     def close(self) -> None:
         if self.last is not None:

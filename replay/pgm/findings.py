@@ -171,8 +171,15 @@ class _PgmFindings(Reporter[_PgmSubject]):
             self._rounds,
         )  # fmt: skip
         unasked = [*by_fate.get(Fate.UNASKED, []), *(h for h in gone if h.loss is UNDECIDABLE.best)]
+        jumps = [hole for hole in unasked if hole.is_jump]
         yield from self._holes(
-            "CP007", unasked, UNDECIDABLE,
+            "CP007", jumps, UNDECIDABLE,
+            "The numbers of {sender_member} jump over {count:packet}, more than a receiver can ask "
+            "for: {receiver_member} or this capture missed {count|it|them}, or the source began to "
+            "number its packets anew under the same TSI. Which of these cannot be told.",
+        )  # fmt: skip
+        yield from self._holes(
+            "CP007", [hole for hole in unasked if not hole.is_jump], UNDECIDABLE,
             "{count:packet} of {sender_member} {count|is|are} not in this capture, and no NAK of "
             "{receiver_member} for {count|it|them} either: it had {count|it|them} and the capture "
             "missed {count|it|them}, or the capture missed the NAKs; whether {count|it was|they "

@@ -92,6 +92,11 @@ class Hole:
             return Certainty.LIKELY
         return Certainty.UNDECIDABLE
 
+    @property
+    def is_jump(self) -> bool:
+        """Was it given up at once, as it fell out of the window with what showed it?"""
+        return self.fate is Fate.FULL and not self.naks and self.ended == self.revealed
+
     def goes_on(self) -> None:
         """A NAK or NCF says what time it is: from here on no stretch is left out."""
         self.due_ns -= self.paused_ns

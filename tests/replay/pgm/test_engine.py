@@ -348,6 +348,28 @@ def test_a_source_that_numbers_anew_under_its_old_name_sends_no_copies(
     )
 
 
+@pytest.mark.parametrize(
+    ("jump", "number", "anew"),
+    [(3, 11, False), (5_000, None, False), (5_000, 11, False), (5_000, 2, True), (-90, 2, False)],
+)
+def test_a_source_whose_numbers_jump_may_have_begun_anew(
+    jump: int, number: int | None, anew: bool
+) -> None:
+    """More than a window holds nobody can have asked for. Where its SPMs count from lower on as
+    well, and its packets do not, as those of a late SPM would, it began anew."""
+    events = [packet("ODATA", sqn, sqn / 100) for sqn in range(100)]
+    events.append(packet("SPM", 99, 1.0, conn_id=10))
+    if number is not None:
+        events.append(packet("SPM", 99 + jump, 3.0 if jump > 0 else 1.2, conn_id=number))
+    if jump > 0:
+        events += [packet("ODATA", 100 + jump, 3.0), packet("SPM", 100 + jump, 9.0, conn_id=99)]
+    rows = received(*events, raims=False)
+    (stream,) = [row.detail for row in rows if row.kind == "STREAM"]
+    assert ("anew" in stream["unknown"].get("lost", "")) == anew
+    texts = [row.detail["text"] for row in rows if row.kind == FINDING]
+    assert sum("numbers of {sender_member} jump" in text for text in texts) == (jump > 3)
+
+
 @pytest.mark.parametrize("repaired", [True, False])
 def test_a_late_original_whose_repair_is_not_captured_may_have_come_behind_it(
     repaired: bool,
