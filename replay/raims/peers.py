@@ -16,6 +16,11 @@ class LossCounter:
     at_ns: int | None = None
     frame: int = -1
 
+    @property
+    def mark(self) -> Mark:
+        """When it last grew."""
+        return Mark(self.frame, self.at_ns or 0)
+
     def add(self, count: int, mark: Mark) -> None:
         if count:
             self.count += count

@@ -207,7 +207,7 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         why = report.doubt(stream, observer)
         if why is not None:
             unknown |= dict.fromkeys(("msg_loss", "lost", "false_loss"), why)
-            if why in (HELD_UP, DROPPED, TOO_OLD, own_words.UNREAD):  # what was wanted then
+            if why in (HELD_UP, DROPPED, TOO_OLD, UNSEEN, own_words.UNREAD):  # what was wanted
                 unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), why)
         why = report.uncounted(stream)
         if why is not None:

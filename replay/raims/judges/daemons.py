@@ -9,7 +9,14 @@ from seqaudit.replay.contract.reporter import MAX_EVIDENCE
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, UNDECIDABLE, Claim, absence
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peers import Peer
-from seqaudit.replay.raims.reporting import CLOCKS, SECOND_NS, SEEMED_SILENT, About, RaimsReporter
+from seqaudit.replay.raims.reporting import (
+    CLOCKS,
+    SECOND_NS,
+    SEEMED_SILENT,
+    UNSEEN,
+    About,
+    RaimsReporter,
+)
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -62,6 +69,9 @@ _MADE_BEFORE: Final = (
 _NOT_TOLD: Final = "not all that this daemon subscribes to is told in this capture."
 
 
+_TOGETHER: Final = "the start before still spoke then: both may run at once"
+
+
 def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[Finding]:
     """What did not reach the observer of one daemon, or reached it in vain."""
     about = About("", peer.bridge)
@@ -87,10 +97,13 @@ def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[
             _first(peer.unrouted, "the first of them"),
         )  # fmt: skip
     if peer.not_subscribed.count and not (unsaid or observer.changes.unseen):
+        known = report.knows_subscriptions(observer, peer.not_subscribed.mark)
         yield report.say(
-            about, "RA009", "{count:message} of {sender_member} matched no subscription.",
+            about, "RA009", "{count:message} of {sender_member} matched no subscription"
+            + ("." if known else " that is known."),
             {"count": peer.not_subscribed.count}, peer.unmatched,
-            evidence=_first(peer.unmatched, "the first of them"),
+            SHOWN if known else Claim(Certainty.UNDECIDABLE, why=UNSEEN),
+            _first(peer.unmatched, "the first of them"),
         )  # fmt: skip
 
 
@@ -153,8 +166,24 @@ def _restarts(report: RaimsReporter) -> Iterator[Finding]:
         if told:
             peers.sort(key=lambda p: p.start_ns or 0)
         for before, peer in pairwise(peers):
+            claim = SHOWN if told and different else LIKELY
+            if peer.first is not None and _last_frame(report, before.bridge) > peer.first.frame:
+                claim = Claim(Certainty.UNDECIDABLE, why=_TOGETHER)
             yield report.say(
                 About("", peer.bridge), "RA022", "{sender_member} has restarted.", {},
-                peer.first, SHOWN if told and different else LIKELY,
+                peer.first, claim,
                 _first(before.first, "the start before") + _first(peer.first, "this start"),
             )  # fmt: skip
+
+
+def _last_frame(report: RaimsReporter, bridge: str) -> int:
+    """The last frame of a daemon's messages and heartbeats."""
+    found = [-1]
+    for observer in report.engine.observers:
+        if observer.bridge == bridge:
+            found.append(observer.spoke)
+        if bridge in observer.peers:
+            found.append(observer.peers[bridge].heard_frame)
+        found += [s.last.frame for s in observer.streams.values()
+                  if s.publisher == bridge and s.last is not None]  # fmt: skip
+    return max(found)

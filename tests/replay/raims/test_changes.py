@@ -182,6 +182,27 @@ def test_the_publishers_next_word_says_by_its_clock_that_time_passed(
     assert (delivered(world) is not None) == known
 
 
+@pytest.mark.parametrize(("lacking", "known"), [(None, True), ("ODATA", False)])
+def test_what_matches_no_subscription_that_is_known_may_match_one_that_is_not(
+    lacking: str | None, known: bool
+) -> None:
+    """The pattern's text is that of the subject, so routing hands it on; nobody wants it. In a
+    packet of the daemon that is missing it may have subscribed to it."""
+    world = World()
+    world.notice(
+        "PSUB", 0.1, source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=2, pattern="_1.*.X"
+    )
+    sends(world, "ODATA", 0, 0.2)
+    if lacking:
+        sends(world, lacking, 2, 0.3)
+    world.data(F0, 1.0, subject="_1.A.B.X")
+    world.data(F0, 1.1, subject="_2.Y")
+    rows = world.rows()
+    assert sureness_of(rows)["RA009"] == ["proven" if known else "cannot be told"]
+    (row,) = (r.detail for r in rows if r.detail.get("table") == "loss")
+    assert (row["not_sub"], row["null_rte"]) == ((1, 2) if known else (None, None))
+
+
 @pytest.mark.parametrize(("sqn", "told", "known"), [(3, 0.1, False), (0, 0.1, True), (3, 9, True)])
 def test_what_the_daemon_sent_before_its_first_packet_here_may_be_a_change(
     sqn: int, told: float, known: bool

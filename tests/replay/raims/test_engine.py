@@ -436,6 +436,37 @@ def test_a_false_loss_that_the_daemon_tells_is_proven_where_the_original_was_cap
     assert sureness_of(world.rows())["RA005"] == ["proven" if copied else "likely"]
 
 
+@pytest.mark.parametrize(
+    ("start_s", "speaks_s", "sure"),
+    [(5, None, "proven"), (None, None, "likely"), (5, 7.0, "cannot be told")],
+)
+def test_a_daemon_has_restarted_by_the_times_that_its_starts_tell(
+    start_s: int | None, speaks_s: float | None, sure: str
+) -> None:
+    """Two of one name that speak at once are two daemons."""
+    world = World()
+    for bridge, at, start in ((PEER, 0.1, 0), ("cc" * 16, 6.0, start_s)):
+        world.feed(at, kind=Kind.MEMBER, wire_kind="MEMBER", source=bridge,
+                   detail=json.dumps({"name": "A", "address": f"{THERE}:7239"}))  # fmt: skip
+        told = {} if start is None else {"start": T0 + start * SECOND}
+        world.notice("HB", at, source=bridge, stream=f"{LINK}|{bridge}|.HB", **told)
+    if speaks_s is not None:
+        world.notice("HB", speaks_s, start=T0)
+    found = only(world.rows(), "RA022")
+    assert found["certainty"] == sure
+    assert [seen["shows"] for seen in found["evidence"]] == ["the start before", "this start"]
+
+
+def test_a_message_without_a_number_is_told_as_it_is() -> None:
+    """A console publishes it; one frame shows that, whatever else is missing."""
+    world = World()
+    world.data(0, 0.1)
+    world.data(F0, 0.2)
+    found = only(world.rows(), "RA006")
+    assert (found["certainty"], found["facts"]["count"]) == ("proven", 1)
+    assert [seen["shows"] for seen in found["evidence"]] == ["seqno 0"]
+
+
 def test_restarted_numbering_proves_nothing_and_a_chain_proves_loss() -> None:
     world = World()
     world.data(seqno(1000, 3))
