@@ -171,6 +171,10 @@ class FeedEngine:
                 stream.sink = []
         return stream
 
+    def is_aside(self, stream: FeedStream) -> bool:
+        """Does it go to one host, of a feed that can be asked?"""
+        return "request" in self.declares and stream.key not in self._groups
+
     def passed(self) -> dict[str, FeedStream]:
         """The streams, less those that are in step with nothing."""
         if self.probation is None:
@@ -442,7 +446,7 @@ class FeedEngine:
         self.bits = int(facts.get("bits") or 64)
         self.space = int(facts.get("modulus") or (1 << self.bits if self.bits < 63 else 0))
         self.declares = frozenset(facts.get("declares") or ())
-        self.first = None if "login" in self.declares else facts.get("first")
+        self.first = None if "login" in self.declares else facts.get("first") or None
         self.confirmed = facts.get("confirmed", True)
         self.recognised = facts.get("recognised", False)
         self.in_order = facts.get("in_order", False)

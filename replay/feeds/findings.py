@@ -429,7 +429,7 @@ class FeedReporter(Reporter[Subject]):
                 about, "FD025", BY_TIME,
                 "The jitter of {sender_member} reached {max_us} us; {limit_us} us are allowed.",
                 mark=jitter.over, evidence=[(jitter.over, "the limit is passed in this run")],
-                facts={"max_us": jitter.max_ns // 1000,
+                facts={"max_us": jitter.most_ns // 1000,
                        "limit_us": self.parameters.value("max_jitter_us")},
             )  # fmt: skip
 

@@ -184,7 +184,8 @@ FEED: Final[tuple[Rule, ...]] = (
         "FD025", "feed-jitter",
         "The jitter of a stream went over the limit given.",
         "Interarrival jitter, as RTP measures it (RFC 3550), above feed.max_jitter_us; judged only "
-        "if that is given.",
+        "if that is given. A difference of a second and more is a clock that was set, and counts "
+        "nowhere; the first one that would pass the limit alone may be.",
         "Look for congestion on the path at that time.",
         "RFC 3550 6.4.1, A.8"),
     warning(

@@ -46,7 +46,7 @@ def _summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) 
         "declares": sorted(engine.declares),
         "number_bits": stream.bits,
         "first_seqno": stream.lowest,
-        "start_known": _starts_here(engine.first, stream.lowest),
+        "start_known": _starts_here(engine, stream),
         "last_seqno": stream.highest,
         "first_frame": stream.first.frame if stream.first else None,
         "last_frame": last.frame if last else None,
@@ -95,9 +95,12 @@ def _summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) 
     }
 
 
-def _starts_here(first: int | None, lowest: int | None) -> bool | None:
-    """Whether a stream begins in the capture; null where nobody can tell."""
-    return None if first is None or lowest is None else lowest <= first
+def _starts_here(engine: FeedEngine, stream: FeedStream) -> bool | None:
+    """Whether a stream begins in the capture; null where nobody can tell: of what a server sends to
+    one host some may be answers."""
+    if engine.first is None or stream.lowest is None or engine.is_aside(stream):
+        return None
+    return stream.lowest <= engine.first
 
 
 def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) -> PairRow:

@@ -12,6 +12,10 @@ behind the beginning of the next.
 **Jitter.** RFC 3550 6.4.1 as its A.8 computes it with integers, but in ns in place of timestamp
 units: ``j += |d| - ((j + 8) >> 4)`` for every datagram in the order of arrival, where d is how much
 longer (or shorter) it was on its way than the one before; the jitter is ``j >> 4``.
+
+A difference of ``STEP_NS`` or more is no jitter: a clock was set, the capture's or the sender's, or
+what came long before comes again. The first one that would pass a limit alone may be a smaller
+step: of that nothing is said, and the next one counts.
 """
 
 from collections.abc import Callable
@@ -24,6 +28,10 @@ from seqaudit.replay.feeds.rows import FeedColumns
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import Mark
 
+#: No way becomes so much longer or shorter from one datagram to the next.
+STEP_NS: Final = 1_000_000_000
+#: A difference adds a sixteenth of itself to the jitter.
+PART: Final = 16
 #: Two arrivals of a number further apart are not compared.
 HOLD_NS: Final = 1_000_000_000
 _SECOND_NS: Final = 1_000_000_000
@@ -135,6 +143,9 @@ class Jitter:
         self.total_ns = 0
         self.last_ns = 0
         self.over: Mark | None = None  # the run in which the limit was first passed
+        self.most_ns = 0  # the jitter without one difference that would have passed it alone
+        self._limited_sixteenths = 0
+        self._alone = False  # there was one
         self._run: tuple[tuple[int, int, int], Mark] | None = None  # how it goes on, where it began
         self.limited = limit_ns is not None
         self._limit_ns = limit_ns
@@ -163,20 +174,38 @@ class Jitter:
             ticks = (ticks + (1 << (bits - 1)) & (1 << bits) - 1) - (1 << (bits - 1))
         seconds, rest = ticks // hz, ticks % hz
         sent = seconds * _SECOND_NS + rest * _SECOND_NS // hz
+        differences = np.abs(np.diff(arrivals) - sent)
+        places = np.flatnonzero(differences < STEP_NS)
         j, highest, total = self._sixteenths, self.max_ns, 0
-        differences = np.abs(np.diff(arrivals) - sent).tolist()
-        limit_ns, passed = self._limit_ns, None
-        for place, d in enumerate(differences, 0 if goes_on else 1):
+        counted = differences[places].tolist()
+        for d in counted:
             j += d - ((j + 8) >> 4)
             jitter = j >> 4
             total += jitter
             if jitter > highest:
-                if limit_ns is not None and highest <= limit_ns < jitter:
-                    passed = place
                 highest = jitter
         self._sixteenths, self.max_ns, self.last_ns = j, highest, j >> 4
         self.total_ns += total
-        self.measured += len(differences)
+        self.measured += len(counted)
+        passed = self._passes(counted)
+        return None if passed is None else int(places[passed]) + (0 if goes_on else 1)
+
+    def _passes(self, differences: list[int]) -> int | None:
+        """The place of the difference with which the limit is first passed."""
+        limit_ns, passed = self._limit_ns, None
+        if limit_ns is None:
+            return None
+        j, most = self._limited_sixteenths, self.most_ns
+        for place, d in enumerate(differences):
+            if d > PART * limit_ns and not self._alone:
+                self._alone = True
+                continue
+            j += d - ((j + 8) >> 4)
+            if j >> 4 > most:
+                if most <= limit_ns < j >> 4:
+                    passed = place
+                most = j >> 4
+        self._limited_sixteenths, self.most_ns = j, most
         return passed
 
     def begins(self, rows: FeedColumns) -> Callable[[int], Mark]:

@@ -567,7 +567,12 @@ def differences(world: World, report: dict[str, Any]) -> list[str]:
         ]
         found += _gap_differences(name, book, report)
         found += _finding_differences(name, book, report, 1 << world.header.bits, v6=world.v6)
-    known = {finding["stream"] for finding in report["findings"]} - world.books.keys()
+    begun = [s for s in report["streams"] if s["start_known"] is False]
+    known = {finding["stream"] for finding in report["findings"] if finding["rule"] != "CP015"}
+    known -= world.books.keys()
+    if bool(begun) != any(finding["rule"] == "CP015" for finding in report["findings"]):
+        found.append(f"CP015 of {len(begun)} streams")
+    found += [f"{s['id']} had begun before" for s in begun if s["first_seqno"] == 1]
     found += [f"findings of {sorted(map(str, known))}"] if known else []
     return found
 

@@ -15,6 +15,7 @@ from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.replay.feeds.times import STEP_NS
 from tests.decoders.network.builders import UDP, ethernet, ipv4, summed, udp
 from tests.pipeline.feed_worlds import (
     DATA,
@@ -122,18 +123,21 @@ def test_moldudp64_sessions_change_at_midnight(seed: int, tmp_path: Path) -> Non
     feed = "moldudp64@239.3.0.0/24:26400,server=10.0.0.2:6000"
     report = report_of(world, tmp_path / "m.pcap", feed)
     assert differences(world, report) == []
-    assert seed or report["findings"] == []
+    assert seed or {found["rule"] for found in report["findings"]} <= {"CP015"}
     assert {stream["ended"] is not None for stream in report["streams"]} == {True}
 
 
 def jitter_of(arrivals: Sequence[tuple[int, int]], hz: int) -> tuple[float, float]:
-    """Mean and maximum in ns by RFC 3550 6.4.1, of (arrival in ns, timestamp)."""
-    jitter, highest, total = 0.0, 0.0, 0.0
+    """Mean and maximum in ns by RFC 3550 6.4.1, of (arrival in ns, timestamp); a difference of a
+    second and more, as of what comes again much later or of a clock that is set, is none."""
+    jitter, highest, total, counted = 0.0, 0.0, 0.0, 0
     for (before_ns, before), (at_ns, stamp) in pairwise(arrivals):
         ticks = (stamp - before + (1 << 31)) % (1 << 32) - (1 << 31)
-        jitter += (abs(at_ns - before_ns - ticks * 1e9 / hz) - jitter) / 16
-        highest, total = max(highest, jitter), total + jitter
-    return total / (len(arrivals) - 1), highest
+        difference = abs(at_ns - before_ns - ticks * 1e9 / hz)
+        if difference < STEP_NS:
+            jitter += (difference - jitter) / 16
+            highest, total, counted = max(highest, jitter), total + jitter, counted + 1
+    return total / counted, highest
 
 
 @pytest.mark.rule("5.5")

@@ -116,7 +116,17 @@ def feeds() -> dict[str, Made]:
     mixed = [x for n in range(50) for x in (data(5200 + n), data(101 + n))]
     paired: list[Datagram | int] = [*on_both(*range(1, 30))]
     alone: list[Datagram | int] = [x for n in range(2, 9) for x in (data(n), 1000)]
-    jittery: list[Datagram | int] = [voice(0), 19, voice(1), 90, voice(2), 19, voice(3)]
+    jittery: list[Datagram | int] = [
+        voice(0),
+        19,
+        voice(1),
+        90,
+        voice(2),
+        19,
+        voice(3),
+        90,
+        voice(4),
+    ]
     both = (*MOLD, *LINES)
     return {
         "FD001": _with([data(1), data(3), ask(2), repair(2), 2000, data(4)]),

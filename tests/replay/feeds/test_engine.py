@@ -643,8 +643,23 @@ def test_jitter_is_that_of_rfc_3550() -> None:
     last = (7_000_000 - ((7_000_000 + 8) >> 4)) >> 4
     assert stream["jitter_ns"] == {"last": last, "max": first, "mean": (first + last) // 3}
     limits = {"facts": TIMED, "records": True, "hz": 8000}
-    assert told(*story, max_jitter_us=437, **limits) == [("FD025", "likely", [])]
-    assert told(*story, max_jitter_us=438, **limits) == []
+    assert told(*story, max_jitter_us=437, **limits) == []  # it may be a clock that was set
+    again = [*story, 7, rtp(4, 24)]
+    assert told(*again, max_jitter_us=437, **limits) == [("FD025", "likely", [])]
+    assert told(*again, max_jitter_us=438, **limits) == [("FD025", "likely", [])]
+    assert told(*again, max_jitter_us=900, **limits) == []
+
+
+@pytest.mark.rule("FD025")
+def test_a_clock_that_is_set_makes_no_jitter() -> None:
+    """By a second and more; a smaller step may be one datagram, and passes no limit alone."""
+    limits = {"facts": TIMED, "records": True, "hz": 8000}
+    calm = [rtp(n, 8 * n) for n in range(50)]
+    for step_ms, most in ((5_000, 0), (-5_000, 0), (300, 300_000_000 >> 4)):
+        story = [*calm[:20], step_ms, *calm[20:]]
+        stream = stream_of(*story, facts=TIMED, records=True, hz=8000)
+        assert stream["jitter_ns"]["max"] == most
+        assert told(*story, max_jitter_us=1000, **limits) == []
 
 
 # -- sessions, blocks --------------------------------------------------------------------------
