@@ -31,6 +31,7 @@ from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
+from seqaudit.decoders.network.checksum_kernels import WRONG
 from seqaudit.decoders.network.packets import Packets
 from seqaudit.decoders.tcp.connection import SILENT_NS
 from seqaudit.decoders.tcp.flows import MIDDLE_BYTES, UNDECIDED_BYTES, Placed
@@ -40,6 +41,8 @@ from seqaudit.decoders.tcp.segments import (
     COLUMNS,
     FRESH,
     LEFT,
+    MARK_MASK,
+    MARK_SHIFT,
     MIDDLE,
     WANTED,
     WIRE_SHIFT,
@@ -365,7 +368,8 @@ class _Fates:
         if len(speaking):
             segments, row = self._segments, self._row[speaking]
             heads = Heads.of(segments.data, segments.start[row], segments.stop[row])
-            by_all = np.ones(len(speaking), np.bool_)
+            # by damaged bytes nothing is refused: what comes of it ``flows`` counts
+            by_all = segments.facts[row] >> MARK_SHIFT & MARK_MASK != WRONG
             for system in systems:
                 by_all &= system.refuses(heads)
             refused[speaking] = by_all

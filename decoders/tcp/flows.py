@@ -13,7 +13,7 @@ from typing import Final
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network.account import Account
-from seqaudit.decoders.network.checksum_kernels import BARE, MARKS, TCP
+from seqaudit.decoders.network.checksum_kernels import BARE, MARKS, TCP, WRONG
 from seqaudit.decoders.network.checksums import ChecksumCounts
 from seqaudit.decoders.network.packets import FrameOutcome
 from seqaudit.decoders.tcp.connection import Flow
@@ -56,7 +56,7 @@ class Tracked:
     __slots__ = (
         "connection", "flow", "frames", "framings", "high_ttl", "kept", "likely", "low_ttl",
         "marks", "next_try", "outgoing", "placed", "problems", "refused", "sent", "split", "state",
-        "system", "systems", "wire_bytes",
+        "system", "systems", "wire_bytes", "wrongly",
     )  # fmt: skip
 
     def __init__(self, key: Key, split: int, systems: Sequence[StreamSystem]) -> None:
@@ -80,6 +80,7 @@ class Tracked:
         self.framings: list[Framing] = []
         self.placed = [(0, -1), (0, -1)]  # by direction: last frame, and how many it completed - 1
         self.problems = 0
+        self.wrongly: int | None = None  # the direction whose damaged bytes made it nobody's
 
     def feed(self, segment: Segment) -> None:
         """Take a segment in and, while undecided, judge again."""
@@ -94,6 +95,8 @@ class Tracked:
             flow.unkept = 0
         if self.state == UNDECIDED and self.pending >= self.next_try:
             self.judge()
+        if self.state == NOBODY and segment.facts >> MARK_SHIFT & MARK_MASK == WRONG:
+            self.wrongly = segment.direction
         if flow.closed and self.state == UNDECIDED and not self.kept:
             self.state = NOBODY
 
@@ -190,6 +193,10 @@ class Tracked:
                 account.add_sender((source, TCP), ChecksumCounts(bare, right, wrong, speaks=True))
         if not system:
             account.count(FrameOutcome.OTHER, self.frames)
+            if self.wrongly is not None:  # then the job is done again, without them
+                source = ends[self.wrongly][0]
+                account.add_sender((source, TCP), ChecksumCounts(wrong=1))
+                self.wrongly = None
 
 
 class Placed:

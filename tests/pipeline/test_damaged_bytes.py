@@ -136,6 +136,21 @@ def test_a_damaged_packet_is_counted_said_and_in_no_stream(name: str, spoiler: S
     assert sum(frames_by.values()) == len(read(path).records)
 
 
+@pytest.mark.parametrize("compile_it", [False, True])
+def test_whose_a_connection_is_no_damaged_packet_says(compile_it: bool, spoiler: Spoiler) -> None:
+    """The first bytes of one side are not a message any more: the connection was somebody else's,
+    and the daemons at its ends seemed to be silent."""
+    first, options = 39, replace(DIRECT, compile_it=compile_it)
+    name = "raims/mesh-plain-1/B.pcap"
+    head = BEHIND + 32 + 8  # of the message's bridge
+    spoil: Spoil = lambda n, r: bit(r.data, head) if n == first else r.data  # noqa: E731
+    whole, damaged = (spoiler.report(name, one, options) for one in (as_it_is, spoil))
+    (found,) = of(damaged, "CP021")
+    assert [seen["frame"] for seen in found["evidence"]] == [first]
+    others = [report["captures"][0]["frames_by"]["other"] for report in (whole, damaged)]
+    assert others[0] == others[1]
+
+
 def test_a_damaged_packet_says_nothing_that_it_was_not_sent_to_say(spoiler: Spoiler) -> None:
     """The same as if it were not in the capture, but for what is said of it."""
     known = {stream["id"]: stream["messages"] for stream in
