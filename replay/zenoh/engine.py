@@ -529,6 +529,7 @@ class ZenohEngine:
         source.replies += 1
         source.replied.add(sn, sn + 1)
         source.came(event)
+        source.replied_in(self.link.hop(event, first_hop(event)))
         if self.world is not None:
             self.document.shown(source, sn)
         else:

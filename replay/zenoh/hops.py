@@ -58,6 +58,10 @@ class Hop:
     counter: "HopCounter"
     sn: int
 
+    def next_is_lost(self) -> bool:
+        """The frame right behind it was passed over, and did not come late."""
+        return bool(self.counter.lost.within(self.sn + 1, self.sn + 2))
+
 
 @dataclass(frozen=True, slots=True)
 class AcceptedFrames:

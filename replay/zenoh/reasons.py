@@ -105,6 +105,10 @@ OVERTAKEN: Final = (
     "samples leave in another order than that of their numbers, and frames are missing: what these "
     "held may have come before others, which were then too old to be handed on"
 )
+IN_VAIN: Final = (
+    "frames overtake each other on its link, and one is missing right behind one that has a reply: "
+    "if that came first, its transport threw this away"
+)
 UNDECLARED: Final = "its key has a number that nobody declared here, unless that was not captured"
 HAD: Final = "its requests show that it had samples that are not in this capture (CP007)"
 OTHERS_HAD: Final = (

@@ -18,6 +18,8 @@ from seqaudit.replay.zenoh.hops import Hop, HopCounter
 MAX_SOURCES: Final = 20_000
 #: Runs of samples that are remembered as the last ones.
 MAX_RECENT: Final = 1_000
+#: Frames of replies in front of missing ones that are kept.
+MAX_EDGES: Final = 100_000
 #: End of the name of a source that is numbered in attachments (zenoh.md 9.7).
 ROS: Final = "/ros"
 BLOCK: Final = 8  # bit D of the QoS extension (zenoh.md 4)
@@ -75,6 +77,8 @@ class Source:
     again: bool = False  # in a later session its numbers are lower: it began again under its id
     untold: str | None = None  # why frames do not tell what any subscriber was handed of it
     jumps: list[Jump] = field(default_factory=list)
+    edges: list[Hop] = field(default_factory=list)  # of replies, right behind which one is missing
+    replied_by: Hop | None = None  # the frame of its last reply
     depth: int | None = None  # of its cache, at least, as replies show; null: no reply
     fragmented: int = 0
 
@@ -98,6 +102,18 @@ class Source:
         before, self.last = self.last, event.last_mark()
         self.before = before if event.count == 1 else self.last
         return before
+
+    def replied_in(self, hop: Hop | None) -> None:
+        """A frame that seems to be accepted has a reply."""
+        before, self.replied_by = self.replied_by, hop
+        if before is not None and before.next_is_lost() and len(self.edges) < MAX_EDGES:
+            self.edges.append(before)
+
+    def replies_in_vain(self) -> bool:
+        """Frames overtake each other, and one that had a reply was not accepted if the next, which
+        is not here, came before it (zenoh.md 8.3): nobody asks again then, as for a live sample."""
+        last = [] if self.replied_by is None else [self.replied_by]
+        return any(hop.counter.late.ranges and hop.next_is_lost() for hop in self.edges + last)
 
     def note_qos(self, detail: Detail, event: Event, count: int) -> None:
         """Whether samples may be dropped: congestion control and their channel (zenoh.md 4)."""

@@ -13,6 +13,7 @@ from seqaudit.replay.zenoh.reasons import (
     BEHIND,
     HAD,
     HOLE,
+    IN_VAIN,
     LATE,
     OTHERS_HAD,
     OVERTAKEN,
@@ -77,6 +78,8 @@ def _by_what_came(
     overtaken = crossing and link.lacks(source.sender, source.receiver)
     if overtaken and one.asking.since is None:  # who asks waits for what comes late
         return OVERTAKEN
+    if source.replies_in_vain():
+        return IN_VAIN
     if one.asking.by_one:
         return SHARED_OUT
     if one.asking.behind or one.asking.may_have_left:

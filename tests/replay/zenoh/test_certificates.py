@@ -10,6 +10,7 @@ from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.zenoh.hops import initial_sn
 from seqaudit.replay.zenoh.reasons import (
     EARLY,
+    IN_VAIN,
     NOBODY,
     OVERTAKEN,
     SHARED_OUT,
@@ -963,3 +964,22 @@ def test_where_the_capture_lacks_frames_nobody_s_missing_samples_are_called_lost
 
     assert (row(lacking=False)["lost"], row(lacking=True)["lost"]) == (1, None)
     assert row(lacking=True)["unknown"]["lost"].startswith("0 or more, 1 at most: ")
+
+
+@pytest.mark.parametrize("overtaken", [False, True])
+def test_a_reply_whose_next_frame_is_missing_may_have_been_overtaken_by_it(overtaken: bool) -> None:
+    """Recorded (reorder-random), and the heartbeat that came before the reply taken out: it was
+    thrown away, and its subscriber does not ask again."""
+    session = WideSession().put(0)
+    if overtaken:
+        session.lose().put(2)
+        session.sns[False] -= 2
+        session.put(1)  # late, thrown away
+        session.sns[False] += 1
+        answered(session.ask(1, "_sn=1.."), 1, 1, 2).wait(0.2)
+    else:
+        session.put(1, 2)
+    session.put(3).lose().put(5).ask(2, "_sn=4..")
+    row = stream(answered(session, 2, 4, 5).lose().wait(0.2).put(6).played()[1])
+    told = (None, IN_VAIN) if overtaken else ([[0, 6]], None)
+    assert (row["delivered"], row["unknown"].get("delivered")) == told
