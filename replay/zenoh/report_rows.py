@@ -30,6 +30,14 @@ class LegStreamRow(StreamFigures):
     unknown: Unknown
 
 
+#: Whom a row is of. Where nobody asked all were handed what came since they were there, so that the
+#: figures are of the first of them and of all together.
+StandsFor = Literal[
+    "all subscribers of its node at its key", "one subscriber of its node at its key"
+]
+ALL: Final = "all subscribers of its node at its key"
+ONE: Final = "one subscriber of its node at its key"
+
 #: What shows a cause.
 ShownBy = Literal["this capture", "the capture at the other end"]
 THIS: Final = "this capture"
@@ -108,6 +116,11 @@ class SamplesStreamRow(LegStreamRow):
     source: Annotated[str, "ZenohId and entity of the publisher"]
     key: Annotated[str | None, "null: no message names it"]
     subscriber: Annotated[str | None, "its key expression; null: nobody is known to receive"]
+    stands_for: Annotated[
+        StandsFor | None,
+        "whom its figures are of, as a node declares a key once, however many subscribers it has "
+        "there: of one where somebody asked, and right if there is no other; null: of nobody known",
+    ]
     sender_endpoint: str
     sender_node: Annotated[str | None, "ZenohId of who sent it here; null: no session start seen"]
     receiver_endpoint: str

@@ -25,6 +25,8 @@ from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.query import Query
 from seqaudit.replay.zenoh.reasons import BLIND, FIGURES, FIRST, NOBODY, RECOVERED, UNHEARD
 from seqaudit.replay.zenoh.report_rows import (
+    ALL,
+    ONE,
     ControlRow,
     MissRow,
     SamplesStreamRow,
@@ -167,6 +169,7 @@ def _that_passed(
         "source": source.source,
         "key": source.key,
         "subscriber": None if subscriber is None else subscriber.subject,
+        "stands_for": None if one is None else ONE if mine or one.history_asked else ALL,
         "sender": source.node,
         "sender_endpoint": source.sender,
         "sender_node": engine.link.zid(source.sender),

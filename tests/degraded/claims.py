@@ -129,7 +129,8 @@ def loosely(system: str, stream: str) -> str:
         return "|".join(_UUID.findall(stream)) or stream
     if system == "zenoh":
         source = _SOURCE.search(stream)
-        return source[0] if source else stream
+        ends, _, key = stream.partition("||")  # of samples without a number
+        return source[0] if source else key or ends
     return stream
 
 

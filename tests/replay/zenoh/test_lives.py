@@ -17,6 +17,7 @@ from seqaudit.replay.zenoh.reasons import (
     UNASKED,
     UNHEARD,
 )
+from seqaudit.replay.zenoh.report_rows import ALL, ONE
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_certificates import WideSession, said, uncaptured
 from tests.replay.zenoh.test_engine import (
@@ -267,3 +268,10 @@ def test_over_tcp_a_client_sends_though_there_is_no_subscriber() -> None:
     """Recorded (2148), and the beginning taken out."""
     _, found = Session(opened=False).put(0, 1).played(transport="tcp")
     assert stream(found)["unknown"]["delivered"] == UNHEARD
+
+
+def test_a_row_says_whether_it_is_of_one_subscriber_or_of_all_of_a_node_at_a_key() -> None:
+    """A node declares a key once; only where somebody asked may others there have had less."""
+    assert stream(Session().put(0, 2).wait(2).put(3).played()[1])["stands_for"] == ALL
+    asked = answered(Session().put(0, 2).ask(1, "_sn=1.."), 1, 1).put(3)
+    assert stream(asked.played()[1])["stands_for"] == ONE
