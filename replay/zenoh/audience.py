@@ -28,6 +28,7 @@ from seqaudit.replay.zenoh.reasons import (
     WAITED,
 )
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source, Sources, placed
+from seqaudit.replay.zenoh.subjects import Subjects
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
 #: Receiver, key expression, and what the machine knows a source by.
@@ -93,7 +94,7 @@ class Audience:
         #: The same by endpoint and key expression.
         self._at: dict[str, dict[str | None, dict[Identity, None]]] = {}
         #: Receiver and machine -> those that live, and those that ended and had samples.
-        self._all: dict[tuple[str, str], list[Subscriber]] = {}
+        self._all: dict[tuple[str, str], dict[Subscriber, None]] = {}
         self._lives: dict[Identity, SubscriberLife] = {}  # the last one that ended
         self._ended = 0
         self._undeclared: dict[tuple[str, str], Undeclared] = {}  # by receiver and machine
@@ -110,8 +111,8 @@ class Audience:
         self.why = why
         #: Endpoint and key expression -> the frame in which a subscriber there first asked.
         self._asked: dict[str, dict[str | None, int]] = {}
-        self._shown: dict[str, set[str]] = {}  # key expressions that only queries tell
-        self._several: set[tuple[str, str | None]] = set()  # endpoint, key expression: of several
+        self._shown: dict[str, Subjects] = {}  # key expressions that only queries tell
+        self._several: dict[str, set[str]] = {}  # endpoint -> key expressions: of several
         self._matched: dict[tuple[str, str, str, str | None], list[Subscriber]] = {}
 
     def changed(self) -> None:
@@ -136,16 +137,8 @@ class Audience:
         if matched is not None:
             return matched
         told = self.declared.told_to(source)
-        told += self._shown.get(source.receiver, ())
-        subjects = sorted(
-            {
-                subject
-                for subject in told
-                if source.key is not None
-                and (subject == source.key or ("*" in subject and matches(subject, source.key)))
-                and not source.key.startswith(UNRESOLVED)
-            }
-        )
+        told += filter(None, [self._shown.get(source.receiver)])
+        subjects = sorted({subject for one in told for subject in one.matching(source.key)})
         names: list[str | None] = list(subjects)
         unknown = (source.receiver, None, self.machine(source))
         if unknown in self.subscribers or not (names or (told and self._link.multicast)):
@@ -160,8 +153,8 @@ class Audience:
         """The capture is over: what one source shows of a subscriber, that it is several, or was
         handed less than came, holds for all that it had at that time."""
         there: dict[tuple[str, str | None, int], list[Subscriber]] = {}
-        for (receiver, _), ones in self._all.items():
-            for one in ones:
+        for (receiver, _), lives in self._all.items():
+            for one in lives:
                 there.setdefault((receiver, one.subject, one.life.until), []).append(one)
         for ones in there.values():
             several = any(
@@ -206,8 +199,8 @@ class Audience:
                 retention_ns=self._retention_ns,
             )
             self._at.setdefault(identity[0], {}).setdefault(subject, {})[identity] = None
-            self._all.setdefault((identity[0], identity[2]), []).append(found)
-            self.lanes_of(found).several = (source.receiver, subject) in self._several
+            self._all.setdefault((identity[0], identity[2]), {})[found] = None
+            self.lanes_of(found).several = subject in self._several.get(source.receiver, ())
             if history is not None and history.shared:
                 found.untold.add(SEVERAL)
             unnamed = self._lives.get((source.receiver, None, identity[2]))
@@ -220,7 +213,7 @@ class Audience:
 
     def everyone(self, receiver: str, machine: str) -> list[Subscriber]:
         """Those that live, or lived and had samples, of one machine's name at an endpoint."""
-        return self._all.get((receiver, machine), [])
+        return list(self._all.get((receiver, machine), ()))
 
     def asked_from(self, endpoint: str, subject: str | None, since: int) -> int | None:
         """The frame in which an endpoint's subscriber, which lives since a frame, first asked for
@@ -285,8 +278,8 @@ class Audience:
             for one in map(self.subscribers.__getitem__, self._identities(endpoint, (None,))):
                 if one.first_at is not None and mark.at_ns - one.first_at.at_ns < LAG_NS:
                     one.untold.add(EARLY, figures=HANDED)
-        for source, at_ns in self._sources.recent:
-            if source.receiver != endpoint or mark.at_ns - at_ns >= LAG_NS:
+        for source in self._sources.since(mark.at_ns - LAG_NS):
+            if source.receiver != endpoint:
                 continue
             if source.key is None or not matches(subject, source.key):
                 continue
@@ -317,8 +310,9 @@ class Audience:
 
         So may be one of whose declaration nothing is known.
         """
-        self._shown.get(endpoint, set()).discard(subject)
-        self._several.discard((endpoint, subject))
+        if endpoint in self._shown:
+            self._shown[endpoint].discard(subject)
+        self._several.get(endpoint, set()).discard(subject)
         self._histories_asked.get(endpoint, Counter()).pop(subject, None)
         self._asked.get(endpoint, {}).pop(subject, None)
         theirs = self._identities(endpoint, (subject, None))
@@ -352,7 +346,7 @@ class Audience:
             declared = min((one.first_at for one in ones if one.first_at), default=None)
         if self._link.multicast or declared is None or mark.at_ns - declared.at_ns <= LAG_NS:
             return False
-        self._several.add((endpoint, subject))
+        self._several.setdefault(endpoint, set()).add(subject)
         for one in ones:
             self.lanes_of(one).several = True
         return True
@@ -396,7 +390,7 @@ class Audience:
         """The node at this endpoint is gone, or another one is there: so are its subscribers."""
         self._shown.pop(endpoint, None)
         self.declared.node_gone(endpoint)
-        self._several = {place for place in self._several if place[0] != endpoint}
+        self._several.pop(endpoint, None)
         self._histories_asked.pop(endpoint, None)
         self._asked.pop(endpoint, None)
         self._leave(self._identities(endpoint), mark)
@@ -465,7 +459,7 @@ class Audience:
         subscriber = self.subscribers.pop(identity)
         del self._at[receiver][subject][identity]
         if not told:
-            self._all[receiver, machine].remove(subscriber)
+            del self._all[receiver, machine][subscriber]
 
     def asked_sources(self, requester: str, name: str | None) -> list[Source]:
         """The sources that a query of an endpoint is about."""
@@ -543,7 +537,7 @@ class Audience:
                 exact = [s for s in mine if s.subject is None]
                 if not exact and mine:  # its declaration is not here
                     exact = [self._subscriber(source, told.subject)]
-                    self._shown.setdefault(source.receiver, set()).add(told.subject)
+                    self._shown.setdefault(source.receiver, Subjects()).add(told.subject)
                     self.changed()
             found += exact or mine
         return found

@@ -10,6 +10,7 @@ from seqaudit.replay.zenoh.keys import UNRESOLVED, KeyTables, advanced, document
 from seqaudit.replay.zenoh.link import Link
 from seqaudit.replay.zenoh.lives import LAG_NS
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source
+from seqaudit.replay.zenoh.subjects import Subjects
 
 #: Subscribers or queryables of one side; each is matched against each new source.
 MAX_DECLARED: Final = 2_000
@@ -54,6 +55,7 @@ class Declarations:
     def __init__(self, link: Link) -> None:
         self.keys = KeyTables()
         self.subscriptions: dict[str, dict[Declared, str]] = {}
+        self._subjects: dict[str, Subjects] = {}  # endpoint -> the same by their keys
         #: Endpoint and key expression of subscribers that recover, as they subscribe to
         #: heartbeats, to the job frames that say so.
         self._recovering: dict[tuple[str, str], list[int]] = {}
@@ -72,6 +74,7 @@ class Declarations:
         """A new session."""
         self.keys.clear()
         self.subscriptions.clear()
+        self._subjects.clear()
         self.said_all.clear()
         self._queryables.clear()
         self._cached_at.clear()
@@ -87,8 +90,12 @@ class Declarations:
 
     def subscriber(self, detail: Detail, sender: str, receiver: str, mark: Mark) -> str | None:
         """D_SUBSCRIBER: its key expression; null if there are too many."""
+        before = self._known(detail, sender, receiver)
         subject = self._add(self.subscriptions, detail, sender, receiver)
         if subject is not None:
+            subjects = self._subjects.setdefault(sender, Subjects())
+            subjects.discard(before)
+            subjects.add(subject)
             if subject.startswith(UNRESOLVED) and len(self.unnamed) < MAX_SOURCES:
                 self.unnamed.add(sender)
             since = self._since.setdefault(sender, {})
@@ -105,14 +112,20 @@ class Declarations:
                     frames.append(mark.frame)
         return subject
 
+    def _known(self, detail: Detail, sender: str, receiver: str) -> str | None:
+        name = self._declared(sender, receiver, detail)
+        return self.subscriptions.get(sender, {}).get(name)
+
     def knows(self, detail: Detail, sender: str, receiver: str) -> bool:
         """Whether the declaration of a subscriber that is undeclared was captured."""
-        return self._declared(sender, receiver, detail) in self.subscriptions.get(sender, {})
+        return self._known(detail, sender, receiver) is not None
 
     def subscriber_gone(self, detail: Detail, sender: str, receiver: str) -> str | None:
         """U_SUBSCRIBER: its key expression, if it was the last of its node there."""
         name = self._declared(sender, receiver, detail)
         subject = self.subscriptions.get(sender, {}).pop(name, None)
+        if sender in self._subjects:
+            self._subjects[sender].discard(subject)
         if len(self._left) < MAX_SOURCES:
             self._left.add(sender)
         if subject is None or subject in self.subscriptions.get(sender, {}).values():
@@ -125,6 +138,7 @@ class Declarations:
     def node_gone(self, endpoint: str) -> None:
         """All of its subscribers are gone; what another node declares is of its own."""
         self.subscriptions.pop(endpoint, None)
+        self._subjects.pop(endpoint, None)
         self._unsubscribed.setdefault(endpoint, set()).update(self._since.get(endpoint, ()))
 
     def since(self, endpoint: str, subject: str | None) -> Mark | None:
@@ -140,16 +154,15 @@ class Declarations:
         frames = self._recovering.get((endpoint, subject), ())
         return next((frame for frame in frames if frame >= since), None)
 
-    def told_to(self, source: Source) -> list[str]:
-        """The key expressions declared by those whom samples of a source may be for."""
-        ends = self.subscriptions if self._link.multicast else [source.receiver]
+    def told_to(self, source: Source) -> list[Subjects]:
+        """What those subscribe to whom samples of a source may be for; none: nothing."""
+        if not self._link.multicast:
+            there = self._subjects.get(source.receiver)
+            return [there] if there else []
         return [
-            subject
-            for endpoint in ends
-            if endpoint != source.sender
-            and (not self._link.multicast or self._link.listens_here(endpoint))
-            for subject in self.subscriptions.get(endpoint, {}).values()
-            if "@adv" not in subject
+            subjects
+            for endpoint, subjects in self._subjects.items()
+            if subjects and endpoint != source.sender and self._link.listens_here(endpoint)
         ]
 
     def nobody(self, source: Source, first_at: Mark | None, *, asked: bool) -> bool:

@@ -425,7 +425,7 @@ class ZenohEngine:
             return
         if self.link.unjoined(source.sender):
             source.untold = UNJOINED
-        self.sources.recent.append((source, event.last_mark().at_ns))
+        self.sources.came(source, event.last_mark().at_ns)
         arrival = Arrival(event.first_mark(), event.last_mark(), False, event.fresh_id, None)
         for subscriber in self.audience.of(source):
             if self.world is not None:

@@ -229,7 +229,13 @@ class Queries:
                 source.depth = max(source.depth or 0, newest - query.replied.first() + 1)
             subscribers = self._asked_by.get(query.number, [])
             if query.sort is Sort.HISTORY:
-                subscribers = [s for s in self._audience.of(source) if _history_of(query, s)]
+                subject = _history_subject(query)
+                unknown = subject.startswith(UNRESOLVED)
+                subscribers = [
+                    one
+                    for one in self._audience.of(source)
+                    if unknown or one.subject in (None, subject)
+                ]
         for subscriber in subscribers:
             mine = subscriber.source == self._audience.machine(source)
             if mine and not subscriber.life.over:
@@ -315,9 +321,3 @@ def _history_subject(query: Query) -> str:
     """The key expression of the subscriber that an initial history query is of."""
     told = advanced(query.key) or document_query(query.key)
     return "" if told is None else told.subject
-
-
-def _history_of(query: Query, subscriber: Subscriber) -> bool:
-    """Whether an initial history query may be that of a subscriber of its node."""
-    subject = _history_subject(query)
-    return subscriber.subject in (None, subject) or subject.startswith(UNRESOLVED)

@@ -1,7 +1,6 @@
 """What publishers sent over one leg: their samples, numbered or not (zenoh.md 5.2, 9.2)."""
 
-from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -16,7 +15,7 @@ from seqaudit.replay.zenoh.hops import Hop, HopCounter
 
 #: Sources kept apart; a hostile capture may name millions.
 MAX_SOURCES: Final = 20_000
-#: Runs of samples that are remembered as the last ones.
+#: Sources that are remembered as the last ones.
 MAX_RECENT: Final = 1_000
 #: Frames of replies in front of missing ones that are kept.
 MAX_EDGES: Final = 100_000
@@ -155,12 +154,12 @@ class Sources:
 
     Attributes:
         crossing: nodes whose samples leave in another order than that of their sns.
-        recent: sources whose samples came last, and when.
     """
 
     def __init__(self) -> None:
         self.crossing: set[str] = set()
-        self.recent: deque[tuple[Source, int]] = deque(maxlen=MAX_RECENT)
+        #: Those whose samples came last, and when, the last one at the end.
+        self._recent: dict[tuple[str, str, str], tuple[Source, int]] = {}
         self.all: dict[tuple[str, str, str], Source] = {}
         self._by_name: dict[str, list[Source]] = {}  # by source, and by the zid of it
 
@@ -169,6 +168,21 @@ class Sources:
         for name in {source.source, source.node}:
             self._by_name.setdefault(name, []).append(source)
         return source
+
+    def came(self, source: Source, at_ns: int) -> None:
+        """Samples of a source came live."""
+        identity = source.sender, source.receiver, source.source
+        self._recent.pop(identity, None)
+        self._recent[identity] = source, at_ns
+        if len(self._recent) > MAX_RECENT:
+            del self._recent[next(iter(self._recent))]
+
+    def since(self, at_ns: int) -> Iterator[Source]:
+        """Those that came last, back to the first of which none came since then."""
+        for source, last_ns in reversed(self._recent.values()):
+            if last_ns <= at_ns:
+                return
+            yield source
 
     def named(self, name: str | None) -> Iterable[Source]:
         """Those of that name, zid/eid or the zid alone."""
