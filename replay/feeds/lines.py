@@ -105,7 +105,7 @@ class LinePair:
         merged = self._now()
         if merged is None:
             return [], first
-        return merged.holes.within(first, min(stop, merged.high)), merged.high
+        return merged.not_here(first, stop), merged.high
 
     def repair(self, row: FeedRow) -> int:
         """A repair, unwrapped; returns how many numbers of it had been missing."""

@@ -8,7 +8,7 @@ reader moves ``high`` and ``before``; or ``ahead_many``. Numbers are unwrapped b
 from typing import Final, NamedTuple
 
 from seqaudit.replay.feeds.holes import Filled, GivenUp, Holes, Int64s
-from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 #: What reveals a hole, as the report says it; holes keep the place in this list.
 BY: Final = ("a higher number", "a heartbeat", "the end of the session", "a repair")
@@ -88,6 +88,12 @@ class Numbering:
         for part in filled:
             taken += part.stop - part.first
         return Late(filled, early_new, stop - first - taken - early_new, forgotten, below)
+
+    def not_here(self, first: int, stop: int) -> list[Range]:
+        """What of [first, stop), below high, has not arrived: it is missing, or the capture began
+        behind it."""
+        below = self.early.missing(first, min(stop, self.start)) if first < self.start else []
+        return [*below, *self.holes.within(max(first, self.start), min(stop, self.high))]
 
     def messages(self) -> int:
         """Distinct numbers that arrived."""

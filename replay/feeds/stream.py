@@ -215,12 +215,12 @@ class FeedStream(Stretches):
             self._near = start
 
     def standing(self, first: int, stop: int) -> tuple[list[Range], int]:
-        """What of [first, stop) is missing, and one past the highest number known."""
+        """What of [first, stop) has not arrived, and one past the highest number known."""
         self._end_held()
         now = self.now
         if now is None:
             return [], first
-        return now.holes.within(first, min(stop, now.high)), now.high
+        return now.not_here(first, stop), now.high
 
     def was_asked(self, first: int, stop: int, mark: Mark, by: str | None) -> None:
         """Somebody asked for [first, stop)."""

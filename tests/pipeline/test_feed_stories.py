@@ -14,7 +14,7 @@ from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.degraded.captures import read
-from tests.rules.feeds import Datagram, beat, capture, data
+from tests.rules.feeds import SERVER, Datagram, ask, beat, capture, data, repair
 
 #: Numbers that are missing, one by one or several.
 ONE: list[Datagram | int] = [data(1), data(2), data(4), 2000, data(5), beat(6)]
@@ -56,3 +56,44 @@ def test_one_packet_that_was_dropped_explains_one_gap(tmp_path: Path) -> None:
     assert lost(audited(tmp_path, ONE, 1)) == ("info", "cannot be told")
     assert lost(audited(tmp_path, TWO, 1)) == ("error", "likely")
     assert lost(audited(tmp_path, TWO, 2)) == ("info", "cannot be told")
+
+
+# -- requests (evidence: FD014 to FD016) -------------------------------------------------------
+
+ASKED: list[Datagram | int] = [data(1), data(4), ask(2, 2), repair(2), 1500, data(5)]
+HAD: list[Datagram | int] = [data(1), data(2), ask(2), repair(2), data(3)]
+
+
+def of_requests(folder: Path, story: list[Datagram | int]) -> list[tuple[str, str, Any]]:
+    """Rule, certainty and numbers of what is said of requests and repairs."""
+    path = folder / "story.pcap"
+    path.write_bytes(capture(story))
+    feeds = feeds_of([f"moldudp64,server={SERVER}:6000"], [])
+    report = audit([CaptureInput(str(path))], Options(engine="direct", feeds=feeds))
+    rules = ("FD014", "FD015", "FD016")
+    found = (f for f in report["findings"] if f["rule"] in rules)
+    return sorted((f["rule"], f["certainty"], f["seqnos"]) for f in found)
+
+
+def without(story: list[Datagram | int], place: int) -> list[Datagram | int]:
+    return [*story[:place], *story[place + 1 :]]
+
+
+def test_a_request_whose_repair_is_not_here_seems_unanswered(tmp_path: Path) -> None:
+    """Proven is that it was asked for; that nothing answered it is likely, wherever that went."""
+    assert of_requests(tmp_path, ASKED) == [("FD014", "likely", [[3, 3]])]
+    assert of_requests(tmp_path, without(ASKED, 3)) == [("FD014", "likely", [[2, 3]])]
+    assert of_requests(tmp_path, without(ASKED, 2)) == []  # the request is not here
+
+
+def test_what_was_sent_before_the_capture_did_not_arrive_here(tmp_path: Path) -> None:
+    """It begins at 4: nobody knows whether this place had 2 and 3."""
+    assert of_requests(tmp_path, ASKED[1:]) == [("FD014", "likely", [[3, 3]])]
+    assert of_requests(tmp_path, without(HAD, 0)) == [("FD015", "likely", [[2, 2]])]
+    assert of_requests(tmp_path, without(HAD, 1)) == []
+
+
+def test_a_repair_whose_request_is_not_here_seems_needless(tmp_path: Path) -> None:
+    assert of_requests(tmp_path, HAD) == [("FD015", "likely", [[2, 2]])]
+    assert of_requests(tmp_path, without(HAD, 2)) == [("FD016", "likely", [[2, 2]])]
+    assert of_requests(tmp_path, without(without(HAD, 2), 1)) == []  # it was missing
