@@ -16,6 +16,7 @@ from typing import Final
 
 from seqaudit.replay.sequence.gaps import Arrival, Mark
 from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.zenoh.held_back import HeldBack
 from seqaudit.replay.zenoh.query import Query, Sort
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
@@ -42,7 +43,7 @@ class Lane(Subscriber):
             lane.delivery.deliver(first, stop)
         lane.misses = list(one.misses)
         lane.asking.since = one.asking.since
-        lane._held, lane.handed_at = one._held, one.handed_at
+        lane.held_back, lane.handed_at = HeldBack(one.held_back.since), one.handed_at
         return lane
 
     def advance(self, at_ns: int) -> None:

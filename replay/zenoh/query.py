@@ -156,19 +156,3 @@ class Had:
     asks_from: int | None
     asking: bool
     followed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Live samples of [first, stop) that waited behind a gap (head of line).
-
-    Attributes:
-        count: how many of them.
-        held: since the first of them came.
-    """
-
-    first: int
-    stop: int
-    count: int
-    held: Mark
-    released: Mark

@@ -162,7 +162,7 @@ def _that_passed(
         "receiver_silent_ns": None
         if engine.link.closed or source.receiver in engine.link.shut
         else engine.moments.spoke_ns(source.receiver),
-        "held_max": None if one is None else max((w.count for w in one.waits), default=0),
+        "held_max": None if one is None else max((w.count for w in one.held_back.waits), default=0),
         "queries_max": None if one is None else one.queries_max,
         "leg": engine.conversation,
         "transport": engine.link.transport,
@@ -262,7 +262,7 @@ def _outcomes(row: SamplesStreamRow, source: Source, subscriber: Subscriber) -> 
         "repeats": subscriber.repeat_count,
         "forgotten": subscriber.forgotten,
         "longest_wait_ns": max(
-            (w.released.at_ns - w.held.at_ns for w in subscriber.waits), default=None
+            (w.released.at_ns - w.held.at_ns for w in subscriber.held_back.waits), default=None
         ),
         "retransmissions": {
             "useful": counts[Outcome.RECOVERED],
@@ -284,7 +284,7 @@ def _handed_on(report: ZenohReporter, row: SamplesStreamRow, subscriber: Subscri
             "released_frame": wait.released.frame,
             "waited_ns": wait.released.at_ns - wait.held.at_ns,
         }
-        for wait in subscriber.waits[:MAX_WAITS]
+        for wait in subscriber.held_back.waits[:MAX_WAITS]
         if wait.released.at_ns > wait.held.at_ns
     ]
     lanes = report.engine.audience.lanes_of(subscriber).all

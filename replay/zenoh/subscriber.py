@@ -26,8 +26,9 @@ from seqaudit.replay.zenoh.asking import Asking
 from seqaudit.replay.zenoh.at_once import MANY_GAPS, AtOnce
 from seqaudit.replay.zenoh.causes import Cause
 from seqaudit.replay.zenoh.doubts import Doubts
+from seqaudit.replay.zenoh.held_back import HeldBack
 from seqaudit.replay.zenoh.lives import SubscriberLife
-from seqaudit.replay.zenoh.query import FOR_MISSING, Miss, Query, Sort, Wait
+from seqaudit.replay.zenoh.query import FOR_MISSING, Miss, Query, Sort
 
 MAX_KEPT: Final = 10_000
 #: Queries of one flush; periodic ones may never all be over.
@@ -87,7 +88,7 @@ class Subscriber:
         self.misses: list[Miss] = []
         self.repeats = Note()
         self.repeat_count = 0
-        self.waits: list[Wait] = []
+        self.held_back = HeldBack()
         self.waiting: Mark | None = None  # a gap showed and its query has not come yet
         self.gaps: list[Gap] = []
         self.gap_count = 0
@@ -111,8 +112,6 @@ class Subscriber:
         self._unasked = RangeSet()  # missed at once, as it seems: no query followed the gap
         self._undelivered: list[tuple[int, Part]] = []  # what filled gaps, by where it ends
         self._by_reply: list[Gap] = []  # of samples that only a reply showed, by first sn
-        self._held: Mark | None = None
-        self._waited = RangeSet()  # live samples held back since then
         self._tried: deque[Query] = deque(maxlen=MAX_TRIED)  # ended since the last flush
         self._grace_ns = grace_ns
         self.handed_at: Mark | None = None  # when the last sample was handed on
@@ -295,7 +294,7 @@ class Subscriber:
         self.counts[Outcome.UNRECOVERED] -= self.unrecovered.total()
         self.unrecovered = RangeSet(span for span, _ in self.at_once.missed)
         self.misses = self.at_once.misses(cached=self.around.has_cache())
-        self.waits = []
+        self.held_back = HeldBack()
         self.counts[Outcome.UNRECOVERED] += self.unrecovered.total()
         for gap in self.gaps:
             for a, b in gap.turn(self.unrecovered, Outcome.REORDERED, Outcome.UNRECOVERED):
@@ -431,10 +430,9 @@ class Subscriber:
         new = self.pending.add(first, stop)
         for a, b in RangeSet(new).missing(first, stop):
             self._repeated(a, b, mark)
-        self._held = self._held or mark
+        self.held_back.begin(mark)
         if self._filling is None:
-            for a, b in new:
-                self._waited.add(a, b)
+            self.held_back.add(new)
 
     def _deliver_pending(self, mark: Mark) -> None:
         while self.pending and self.last is not None and self.pending.first() <= self.last + 1:
@@ -447,11 +445,8 @@ class Subscriber:
             self.waiting = None
 
     def _release(self, mark: Mark) -> None:
-        if self._held is not None and self.handed_at is not None and self.last is not None:
-            if len(self.waits) < MAX_KEPT and self._waited:
-                w = self._waited
-                self.waits.append(Wait(w.first(), w.stop(), w.total(), self._held, mark))
-            self._held, self._waited = None, RangeSet()
+        if self.handed_at is not None and self.last is not None:
+            self.held_back.end(mark)
 
     def _deliver(self, first: int, stop: int, mark: Mark) -> None:
         if first >= stop:
@@ -484,6 +479,8 @@ class Subscriber:
             self.pending.remove(self.last + 1, first)
             self.delivery.deliver(self.last + 1, first)
             self.last = first - 1
+            gap = None if self.tracker is None else self.tracker.gap_of(first)
+            self.held_back.passed(first, None if gap is None else gap.revealed)
             self._deliver_pending(mark)
             return
         if shared or self.asking.since is not None or self.start is None or first > self.start:
@@ -499,7 +496,7 @@ class Subscriber:
         self.tracker = tracker
         self.delivery = DeliveryOrder()
         self.start, self.last = first, first - 1
-        self._held = self._held or self.first_at
+        self.held_back.begin(self.first_at)
 
     # -- gaps ----------------------------------------------------------------------------------
 

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.rotation import arranged
+from tests.degraded.auditing import command
 from tests.degraded.captures import Record, read
+from tests.rules.zenoh import zenoh
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "zenoh" / "udp-loss-recovered-1"
 HERE = read(RECORDED / "sub.pcap")
@@ -130,3 +134,121 @@ def test_both_ends_are_merged(tmp_path: Path) -> None:
     row = figures(report)
     assert [row[name] for name in ("lost", "recovered", "delivered")] == [None] * 3
     assert "6 once" in row["unknown"]["lost"]
+
+
+# -- rules of other recordings, and frames taken out of them (evidence, zenoh) ------------------
+
+AT = {"sub.pcap": "10.77.0.2", "pub.pcap": "10.77.0.1"}
+
+
+def told(folder: Path, rule: str, recording: str, *gone: int, beside: str | None = None) -> Any:
+    """Certainty, numbers and text of a rule about a recording at the subscriber without frames.
+
+    Args:
+        beside: the capture of the publisher is given as well.
+    """
+    source, path = RECORDED.parent / recording, folder / "sub.pcap"
+    capture = read(source / "sub.pcap")
+    kept = [one for number, one in enumerate(capture.records, 1) if number not in gone]
+    path.write_bytes(capture.of(kept).written())
+    given = [CaptureInput(str(path), at=AT["sub.pcap"])]
+    if beside is not None:
+        given.append(CaptureInput(str(source / beside), at=AT[beside]))
+    report = audit(given, Options(engine="direct"))
+    return [
+        (f["certainty"], f["seqnos"], f["text"]) for f in report["findings"] if f["rule"] == rule
+    ]
+
+
+def made(folder: Path, rule: str, *gone: int) -> list[tuple[str, Any]]:
+    """Certainty and numbers of a rule about the session that the rules' tests make for it."""
+    build, options = zenoh()[rule]
+    path = folder / "made.pcap"
+    path.write_bytes(build())
+    capture = read(path)
+    kept = [one for number, one in enumerate(capture.records, 1) if number not in gone]
+    path.write_bytes(capture.of(kept).written())
+    found = command([*options, str(path)]).report["findings"]
+    return [(f["certainty"], f["seqnos"]) for f in found if f["rule"] == rule]
+
+
+def test_a_periodic_query_seems_empty_where_its_reply_is_not_here(tmp_path: Path) -> None:
+    """ZN010, of three; frame 5 declares the subscriber's key, 29 and 30 are a query and its end."""
+    recording = "udp-last-lost-periodic-query-1"
+    for gone, count in (((), 3), ((29,), 2), ((30,), 2)):
+        ((certainty, _, text),) = told(tmp_path, "ZN010", recording, *gone)
+        assert (certainty, text[:1]) == ("likely", str(count))
+    assert told(tmp_path, "ZN010", recording, 5) == []
+
+
+def test_samples_without_a_number_may_be_heartbeats_where_their_key_is_not_here(
+    tmp_path: Path,
+) -> None:
+    """ZN012: a Put whose key is known proves it; frame 5 declares what the number stands for."""
+    recording = "timestamp-cache-only-1"
+    for gone, certainty in (((), "proven"), ((10,), "proven"), ((5,), "cannot be told")):
+        assert [sure for sure, _, _ in told(tmp_path, "ZN012", recording, *gone)] == [certainty]
+
+
+def test_a_query_that_never_ended_may_have_ended_in_a_frame_that_is_not_here(
+    tmp_path: Path,
+) -> None:
+    """ZN013: 19 asks, 20 answers; who is not seen to ask is not said to wait."""
+    for gone in ((), (20,)):
+        ((certainty, _, text),) = told(tmp_path, "ZN013", "reply-lost-1", *gone)
+        assert certainty == "likely" and "or its end is not in this capture" in text
+    assert told(tmp_path, "ZN013", "reply-lost-1", 19) == []
+
+
+def test_what_was_handed_on_before_the_request_did_not_wait_for_its_answer(tmp_path: Path) -> None:
+    """ZN014: in frames 9 to 16 are samples that it had, as its request begins behind them: without
+    one of them those behind it waited for nothing all the same."""
+    whole = told(tmp_path, "ZN014", "reply-lost-1")
+    ((certainty, seqnos, text),) = whole
+    assert (certainty, seqnos) == ("likely", [[13, 29]])
+    assert "17 in all, the longest for 10.000 s" in text
+    for gone in (9, 12, 16):
+        assert told(tmp_path, "ZN014", "reply-lost-1", gone) == whole
+    assert told(tmp_path, "ZN014", "reply-lost-1", 19) == []
+
+
+def test_a_message_that_was_given_up_is_one_that_lost_a_piece_without_its_mark(
+    tmp_path: Path,
+) -> None:
+    """ZN015: 9 begins it, 10 says that it is given up."""
+    assert made(tmp_path, "ZN015") == [("likely", [])]
+    assert made(tmp_path, "ZN015", 9) == made(tmp_path, "ZN015", 10) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "recording", "whole", "gone", "seqnos"),
+    [
+        ("ZN019", "udp-last-lost-undetected-1", [[18, 19]], 25, [[17, 19]]),
+        ("ZN020", "udp-first-lost-1", [[0, 1]], 9, [[0, 1], [3, 3]]),
+        ("ZN021", "heartbeat-lost-1", [], 20, []),
+    ],
+)
+def test_what_left_and_is_not_here_was_lost_or_not_captured(
+    rule: str, recording: str, whole: Any, gone: int, seqnos: Any, tmp_path: Path
+) -> None:
+    """With both captures: a frame that came and was taken out is among it, so nothing is proven."""
+    for without_it, numbers in (((), whole), ((gone,), seqnos)):
+        ((certainty, found, _),) = told(tmp_path, rule, recording, *without_it, beside="pub.pcap")
+        assert (certainty, found) == ("likely", numbers)
+    assert told(tmp_path, rule, recording) == []  # one end alone does not show it
+
+
+def test_what_is_missing_between_two_sessions_may_have_come_in_them(tmp_path: Path) -> None:
+    """ZN022: 12 and 20 are the last sample of the first session and the first of the next."""
+    assert made(tmp_path, "ZN022") == [("likely", [[5, 8]])]
+    assert made(tmp_path, "ZN022", 12) == [("likely", [[4, 8]])]
+    assert made(tmp_path, "ZN022", 20) == [("likely", [[5, 9]])]
+    assert made(tmp_path, "ZN022", 14) == []  # whose second session it is nobody says
+
+
+def test_what_the_documents_machine_would_have_done_is_never_proven(tmp_path: Path) -> None:
+    """ZN023 and ZN024, which equal numbers of two publishers of a session show."""
+    assert made(tmp_path, "ZN023") == made(tmp_path, "ZN023", 9) == [("likely", [])]
+    assert made(tmp_path, "ZN024") == [("likely", [[0, 1]])]
+    assert made(tmp_path, "ZN024", 9) == [("likely", [[0, 0]])]
+    assert made(tmp_path, "ZN024", 3) == []

@@ -78,7 +78,7 @@ def findings(
 def _waits(
     report: ZenohReporter, stream: ZenohSubject, subscriber: Subscriber
 ) -> Iterator[Finding]:
-    waits = [w for w in subscriber.waits if w.released.at_ns - w.held.at_ns >= WAIT_NS]
+    waits = [w for w in subscriber.held_back.waits if w.released.at_ns - w.held.at_ns >= WAIT_NS]
     if waits:
         longest = max(waits, key=lambda w: w.released.at_ns - w.held.at_ns)
         yield report.make(
