@@ -91,6 +91,7 @@ class Changes:
                     SubscriptionChange(mark, of, elapsed.just_before(mark, TELLING_NS))
                 )
             if event.seqno is not None:
+                self._fills(event.seqno)
                 self._counts(event, event.seqno - 1, event.seqno)
             return
         stated, uptime_ns = detail.get("sub_seqno"), detail.get("uptime")
@@ -104,6 +105,14 @@ class Changes:
         ):
             self.earlier, self._last = 0, stated
         self._counts(event, stated, stated)
+
+    def _fills(self, number: int) -> None:
+        """A change is captured behind a later one: it is none of those that are not."""
+        for place, step in enumerate(self.unseen):
+            if step.last < number <= step.before:
+                parts = step._replace(before=number - 1, now=number), step._replace(last=number)
+                self.unseen[place : place + 1] = [x for x in parts if x.last < x.before]
+                return
 
     def _counts(self, event: Event, before: int, now: int) -> None:
         """Its words say how many there were before one, and are now."""

@@ -245,12 +245,12 @@ class LinkTable:
             return link.between(stream.last_sqn, first)
         if not name.startswith(TCP) or not stream.link.startswith(TCP):
             return OTHER_LINK
-        since = -1 if stream.last is None else stream.last.frame
         if stream.link != name and self.border_unseen(name, [stream.link]):
             return BORDER_UNSEEN
-        if any(hole in (name, stream.link) and mark.frame > since
-               for hole, mark in self.holes.items()):  # fmt: skip
-            return BYTES_MISSING
+        for one in (name, stream.link):  # what came of it on others says nothing of this one
+            hole = self.holes.get(one)
+            if hole is not None and hole.frame > stream.came_on.get(one, -1):
+                return BYTES_MISSING
         return BYTES_WHOLE if stream.link == name else RECONNECTED
 
     def remember(self, event: Event, stream: RaimsStream, sqn: int | None) -> None:

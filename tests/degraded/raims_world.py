@@ -352,8 +352,11 @@ class Observer:
             *fields.items(), bridge=self.daemon.bridge, sort=1, options=16, path=code,
         )  # fmt: skip
         to = bytes(map(int, peer.address.split(".")))
-        start = len(self.world.truths)  # another one calls its connections otherwise
-        packet = inbox(self._inbox[peer.tsi], message, ident=6 + start)
+        start = len(
+            self.world.truths
+        )  # another one calls its connections otherwise, and those with another one
+        place = [daemon.tsi for daemon in self.world._daemons].index(peer.tsi)
+        packet = inbox(self._inbox[peer.tsi], message, ident=6 + start + 20 * place)
         self.world.capture(at_ns, to + struct.pack(">HH", 49_002, peer.port) + packet, HERE)
 
     def had(self, at_ns: int, message: Message, sender: Daemon) -> None:

@@ -21,6 +21,7 @@ from tests.replay.raims.builders import (
     nak_on_link,
     only,
     packet,
+    rules_of,
     sureness_of,
 )
 
@@ -250,6 +251,27 @@ def test_numbers_by_path_are_of_the_subjects_that_came() -> None:
         )  # fmt: skip
         join(world, 0.205, 3, "LEAV", subject=subject)
         assert (delivered(world) is None) == (subject == "_nats.X")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "steps"),
+    [
+        ((3, 2), None),
+        ((5, 3), "1 \u2192 3, 3 \u2192 5"),
+        ((5, 4, 2), "2 \u2192 4"),
+        ((5, 9), "1 \u2192 5, 5 \u2192 9"),
+    ],
+)
+def test_a_change_that_is_captured_behind_a_later_one_is_not_missing(
+    numbers: tuple[int, ...], steps: str | None
+) -> None:
+    world = World()
+    for place, number in enumerate(numbers):
+        join(world, place / 10, number, subject=f"_1.N{number}")
+    if steps is None:
+        assert "RA029" not in rules_of(world.rows())
+        return
+    assert [str(step) for step in world.engine.observer.changes.unseen] == steps.split(", ")
 
 
 def test_the_steps_of_numbers_are_told_as_they_are_written() -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from seqaudit.decoders.contract.events import BEGUN, END, Ending, Flag, Kind
+from seqaudit.decoders.contract.events import BEGUN, END, HOLE, Ending, Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.results import FINDING, STREAM, TABLE
 from seqaudit.replay.contract.settings import Vantage
@@ -935,6 +935,22 @@ def test_what_two_connections_did_not_carry_is_lost_where_the_capture_shows_thei
     (stream,) = [r.detail for r in rows if r.kind == STREAM and r.detail["role"] == "receiver"]
     assert stream["delivered"] == delivered
     assert stream["lost"] == (None if delivered is None else 2)
+
+
+def test_messages_that_a_daemon_does_not_take_say_nothing_of_the_connection_before() -> None:
+    """Its last bytes are missing; what comes on the next one before both have met is ignored
+    (tcp-partition-1 B without frames 67 to 71)."""
+    world = World()
+    world.data(F0, stamp=T0)
+    world.notice(HOLE, 0.2, stream="tcp:x|", source=None, since=world.number)
+    world.notice("DEL", 5.0, source=ME, stream=None, sync_bridge=PEER, auth_stage=6, seqno=1)
+    world.data(F0 + 2, 6.0, stream=f"tcp:y|{PEER}|_1.A")
+    world.notice("AUTH", 7.0, destination=ME, stream=f"tcp:y|{PEER}|.AUTH")
+    world.data(F0 + 4, 8.0, stream=f"tcp:y|{PEER}|_1.A")
+    rows = world.rows()
+    (stream,) = [r.detail for r in rows if r.kind == STREAM and r.detail["role"] == "receiver"]
+    assert stream["ignored"] == 1
+    assert stream["delivered"] is None
 
 
 def test_numbers_to_one_daemon_that_step_over_an_end_that_is_not_captured_are_no_loss() -> None:
