@@ -4,8 +4,7 @@
 This is about arrivals only; what the member's window made of them is the window's business.
 ``JudgedStream`` is what the engines share, ``Arrivals`` the unicast stream; the multicast window is
 in ``replay.jgroups.mcast.receiver``. How the part of a gap that an arrival fills has ended, first
-row that fits (the rows as ``replay.jgroups.mcast.receiver`` has them; A1 only where the wire marks
-repairs):
+row that fits (A1 only where the wire marks repairs):
 
     #   arrival                                                          outcome
     A1  marked as a repair                                               recovered

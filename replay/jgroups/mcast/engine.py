@@ -136,8 +136,9 @@ class McastEngine:
             self._request(event)
         elif event.kind is Kind.HIGHEST:
             self._highest(event)
-        elif event.kind is Kind.DIGEST:
-            self._digest(event)
+        elif event.kind is Kind.DIGEST:  # what it has delivered: as good as an ACK (N5, not N6)
+            if self._from_local(event) and event.wire_kind != "STABILITY":
+                self._here(event)
         elif event.wire_kind == "LEAVE_RSP" and self.members.local in (event.destination,):
             self.leaving = event.first_mark()
         elif self.members.takes_over(event):
@@ -154,7 +155,7 @@ class McastEngine:
                 assert self.last is not None, "a stream has events"
                 receiver.finish(self.last.at_ns, life.until(self.last.at_ns))
                 if self.view is None and 1 in receiver.tracker.seen:  # all of it is in the capture
-                    receiver.untold |= life.began_behind(receiver.tracker)
+                    receiver.doubts.untold |= life.began_behind(receiver.tracker)
                 receiver.settle()
                 self.holes.lie_over(receiver, stream.sender)
                 receiver.ways.came_outside(stream.came_outside)
@@ -179,8 +180,8 @@ class McastEngine:
     def is_member(self) -> bool:
         """Is this one in a view that was seen, or does it multicast? Then it is in the cluster,
         also where the capture lacks its join."""
-        local = self.members.local
-        return self._casts() or any(local in view.members for view, _, _ in self.seen.views)
+        views = (view.members for view, _, _ in self.seen.views)
+        return self._casts() or any(self.members.local in members for members in views)
 
     def _casts(self) -> bool:
         return any(s.arrivals > 0 and s.sender == self.members.local for s in self.streams.values())
@@ -190,7 +191,7 @@ class McastEngine:
         digest still tells."""
         for stream in self.streams.values() if not (self.epoch.joined or self._casts()) else ():
             if stream.receiver is not None:
-                stream.receiver.untold = True
+                stream.receiver.doubts.untold = True
 
     def _from_local(self, event: Event) -> bool:
         return event.source is not None and event.source == self.members.local
@@ -362,7 +363,7 @@ class McastEngine:
             last = run.last_mark()
             if last.frame > self._installed_at.frame or last.at_ns > since_ns:
                 stream.outside_membership -= run.count
-                receiver.arrive(run)
+                receiver.arrive(run, sure=last.frame > self._installed_at.frame)
 
     def _note_view(self, event: Event) -> None:
         if event.kind is Kind.VIEW:
@@ -453,7 +454,7 @@ class McastEngine:
                 continue
             back = receiver.ended is not None
             if not back and part is not None and stream.sender not in part:
-                receiver.untold = True  # a view that ended it is not in the capture
+                receiver.doubts.untold = True  # a view that ended it is not in the capture
             low = int(digest[stream.sender][0]) if stream.sender in digest else None
             if detail.get("merge") and low is not None:
                 receiver.merge(low, mark, stream.ever, self._installed_at)
@@ -463,7 +464,8 @@ class McastEngine:
             if back:
                 self._came_meanwhile(stream, receiver)
         new = set() if current is None else set(view.members) - {*current.members, *digest}
-        self.epoch.lets_in(event, new)
+        if self.epoch.joined or self._cast or self._casts():  # else it may not have joined yet
+            self.epoch.lets_in(event, view, new)
 
     def _forget_outsiders(self, view: View, event: Event) -> None:
         """The first view that this member installs without having joined: it founded its cluster,
@@ -557,6 +559,8 @@ class McastEngine:
         local = self._from_local(event) and not self.members.is_local(sender)
         if local and event.seqno is not None:
             self._here(event)
+        elif local and event.flags & Flag.CUT and stream.receiver is not None:
+            stream.receiver.doubts.lacks_below = stream.receiver.tracker.known_stop
 
     def _window(self, stream: McastStream, low: int, mark: Mark) -> ReceiverModel:
         """The window that this member's own message shows; a new one has delivered ``low``, if no
@@ -570,7 +574,7 @@ class McastEngine:
             window.begin_again(begins, mark)
         elif window.ended is not None and mark.at_ns - window.ended[0].at_ns > SECOND_NS:
             window.begin_again(low, mark)
-            window.moved = mark
+            window.moved, window.doubts.untold = mark, True
         return window
 
     def _highest(self, event: Event) -> None:
@@ -593,8 +597,3 @@ class McastEngine:
             self._open(stream, self.epoch.bases[event.source], known=True, based=True)
         if stream.receiver is not None:
             stream.receiver.highest(event.seqno, event.first_mark(), event.fresh_id)
-
-    def _digest(self, event: Event) -> None:
-        """STABLE: what this member says it has delivered is as good as an ACK (N5, not N6)."""
-        if self._from_local(event) and event.wire_kind != "STABILITY":
-            self._here(event)

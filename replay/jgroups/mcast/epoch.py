@@ -78,8 +78,15 @@ class Epoch:
                 if member != event.source:
                     self._behind.add(member)
 
-    def lets_in(self, event: Event, newcomers: set[str]) -> None:
-        """A view is installed that has members which had no windows here."""
+    def lets_in(self, event: Event, view: View, newcomers: set[str]) -> None:
+        """A view is installed that may have members which had no windows here. Who is not in it has
+        none; one that nothing was heard of yet is replaced by a merge as any other (R15, R19)."""
+        merged = event.details().get("digest") if event.details().get("merge") else None
+        for member in set(self.bases) - set(view.members):
+            del self.bases[member]
+        for member, levels in (merged or {}).items():
+            if self.bases.get(member, int(levels[0])) < int(levels[0]):
+                del self.bases[member]
         known = set(self.bases)
         self.based(event)
         self.bases = dict.fromkeys(newcomers, 0) | self.bases

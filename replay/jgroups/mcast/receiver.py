@@ -2,22 +2,14 @@
 
 Replays jgroups.md 5.4, and 5.5 for NAKACK2, which has the same exchange (N1, N9); the rows are
 those of ``tests.replay.jgroups.mcast.rows``. How the part of a gap that an arrival fills has
-ended (replay/README.md 5), first row that fits:
-
-    #   arrival                                                         outcome
-    A1  XMIT_RSP to this member                                         recovered
-    A2  this member had not asked, and nobody can have asked yet        reordered
-    A3  IP id older than that of the message which revealed the gap     reordered (sent before it)
-    A4  this member had asked                                           recovered
-    A5  IP id newer than that of the revealing message                  recovered (a repair that
-                                                                        another member asked for)
-    A6  none of these                                                   recovered or late
+ended say the rows A1 to A6 of ``seqaudit.replay.jgroups.arrivals``; XMIT_RSP marks repairs (A1),
+and what is newer than what revealed the gap another member may have asked for (A5).
 
 "Nobody can have asked yet" (A2): a gap is requested at the second tick that sees it (5.4, 4.4), so
 not within one xmit_interval of the last arrival before it; only HIGHEST_SEQNO makes a member ask
 at once. A fill by A4 turns into *reordered* when a second copy answers the only request of the
 only member that could ask: then the first was the original, sent out of order (design document,
-"Misc"). What of this is not special to multicast is in ``seqaudit.replay.jgroups.arrivals``.
+"Misc").
 """
 
 from collections import deque
@@ -36,6 +28,7 @@ from seqaudit.replay.jgroups.evidence import (
     sent_later,
 )
 from seqaudit.replay.jgroups.inner_loss import InnerLoss
+from seqaudit.replay.jgroups.mcast.doubts import DeliveryDoubts
 from seqaudit.replay.jgroups.mcast.origin import Origin
 from seqaudit.replay.jgroups.mcast.owed import AckSchedule, OwedAcks
 from seqaudit.replay.jgroups.windows import Window
@@ -121,16 +114,13 @@ class ReceiverModel(JudgedStream):
         self._id_at_level: int | None = None  # and before it said so
         self.ended: tuple[Mark, str] | None = None
         self.moved: Mark | None = None  # by a merge, or it may have been
-        self.unsure = RangeSet()  # came before anything shows that this member was there
-        self.untold = False  # a merge moved it, and nothing told what it had then, or at its end
-        self._behind = False  # it said last that it lacks something from before ``start``
-        self.undelivered = False  # it lacked what had come, and nobody can tell to the end or not
         self._any_oob = False
         self._interval_given = interval_given
         self._at_once = document  # its scan asks for every gap that it finds (D11)
         self._merge_ns = merge_ns
         self._for_highest = RangeSet()  # asked for once, as HIGHEST_SEQNO named it
         self.acks = OwedAcks(acks, self.own_level)
+        self.doubts = DeliveryDoubts()
 
     def _begin(self, start: int) -> None:
         super()._begin(start)
@@ -146,9 +136,15 @@ class ReceiverModel(JudgedStream):
 
     # -- messages --------------------------------------------------------------------------------
 
-    def arrive(self, event: Event) -> None:
-        """MSG or XMIT_RSP for this member (R3-R6, R14, R20; D8: either is a repair)."""
+    def arrive(self, event: Event, *, sure: bool = True) -> None:
+        """MSG or XMIT_RSP for this member (R3-R6, R14, R20; D8: either is a repair).
+
+        Args:
+            sure: the window was there.
+        """
         assert event.seqno is not None and event.stop_seqno is not None
+        if not sure:
+            self.doubts.unsure.add(event.seqno, event.stop_seqno)
         first, stop, arrival = event.seqno, event.stop_seqno, event.arrival()
         self.acks.see(arrival.first)
         if first < self.start:
@@ -224,7 +220,7 @@ class ReceiverModel(JudgedStream):
         """XMIT_REQ sent by this member (R10, T1-T4; N7: it reveals what it names)."""
         mark = event.first_mark()
         ranges = [(max(a, self.start), b) for a, b in event.ranges() if b > self.start]
-        self._behind = event.seqno is not None and event.seqno < self.start
+        self.doubts.behind = event.seqno is not None and event.seqno < self.start
         if max_size is not None and event.count > max_size and len(self.oversized_requests) < 100:
             self.oversized_requests.append((mark, event.count))
         if not ranges:
@@ -278,13 +274,14 @@ class ReceiverModel(JudgedStream):
         The same level again (R12, D5) says nothing new.
         """
         self.acks.see(mark)
-        self._behind = seqno < self.start - 1
+        self.doubts.behind = seqno < self.start - 1
         same = self._shows(seqno, mark) and not self._asked_long(mark)
         if seqno <= self.own_level:
             return
         self.own_level, self._level_at, self._id_at_level = seqno, mark, self._last_id
         stop = seqno + 1
         self.waited.remove(self.start, stop)
+        self.doubts.had(self.origin.floor or 0, stop)
         for pending in (self._asked_had, self._asked_had_highest):
             for part in pending.remove(self.start, stop):
                 self.spurious.add(*part, mark)
@@ -313,11 +310,13 @@ class ReceiverModel(JudgedStream):
         if self.origin.spoke(level, mark):
             self.beginning.begins(level)
             if self._life.began_behind(self.tracker):
-                self.unsure.add(min(self.start, level), level + 1)
+                self.doubts.unsure.add(min(self.start, level), level + 1)
         same = before is not None and mark.at_ns - before.at_ns <= self._merge_ns
         if not same:
             for part in self.tracker.missing():
                 self._may_be_skipped.add(*part)
+            if level >= (unseen := self.tracker.known_stop):
+                self._may_be_skipped.add(unseen, level + 1)
             heard = self.tracker.last
             unheard = heard is None or mark.at_ns - heard.at_ns >= self._merge_ns
             self.moved = mark if unheard and level > self.own_level else self.moved
@@ -340,7 +339,7 @@ class ReceiverModel(JudgedStream):
         if self.ended is None:
             if self.window.low >= low:
                 return
-            self.untold |= self.origin.since is None
+            self.doubts.untold |= self.origin.since is None
             self._take_back(mark.at_ns)
             self._end_unasked(mark.at_ns, self.outside_window.ranges, over=False)
             self._end_no_longer_asked(mark.at_ns)
@@ -391,7 +390,7 @@ class ReceiverModel(JudgedStream):
         """
         self._begin(low + 1)
         self.origin.again(low, there, all_sent=sent_to_it)
-        self.start_known, self._behind = True, False
+        self.start_known, self.doubts.behind = True, False
         self.window = Window(low, self.window.capacity, document=self.window.document)
         self.ended = self._level_at = self.highest_told = None
         self.own_level = low
@@ -404,9 +403,9 @@ class ReceiverModel(JudgedStream):
         if not self.origin.all_sent:
             self._sent_before(self.tracker.known_stop)
         if self.origin.floor is None and self._life.began_behind(self.tracker):
-            self.unsure.add(self.start, self.tracker.known_stop)
+            self.doubts.unsure.add(self.start, self.tracker.known_stop)
         self._take_back(until_ns)
-        self.untold |= self._behind
+        self.doubts.end()
         self.end_missing(end_ns, over=over, dropped=self.outside_window.ranges)
         for part in (*self._asked_had, *self._asked_had_highest):
             self.undecided.ranges.add(*part)
@@ -426,7 +425,7 @@ class ReceiverModel(JudgedStream):
             self.delivery.retract(first)
             self.window.low = first - 1
         else:
-            self.undelivered = True
+            self.doubts.undelivered = True
 
     def may_have_dropped(self, first: int, stop: int) -> None:
         """These came about when this member joined or its sender did. A queue that was full dropped

@@ -71,7 +71,7 @@ def _received(
         )
     stream_rows.received(row, receiver, over=over, unasked=True)  # any member may have asked
     row["outside_window"] = receiver.outside_window.ranges.total()
-    if receiver.waited or receiver.untold:
+    if receiver.waited or receiver.doubts.untold:
         row["delivered"] = None
         row["unknown"]["delivered"] = (
             "messages came about when it joined, or when their sender did, or was put out by a "
@@ -83,14 +83,14 @@ def _received(
         row["unknown"]["delivered"] = (
             "no view, digest or message of this member shows that it was in the cluster then"
         )
-    if receiver.undelivered:
+    if receiver.doubts.undelivered:
         row["delivered"] = None
         row["unknown"]["delivered"] = (
             "this member asked for messages that had arrived, and no copy, ACK or digest tells "
             "whether it had them when its window ended (MC013)"
         )
     if row["delivered"] is not None:
-        unsure = RangeSet(receiver.delivery.ranges) & receiver.unsure
+        unsure = RangeSet(receiver.delivery.ranges) & receiver.doubts.unsure
         row["delivered_unsure"] = inclusive(listed(unsure))
     stream_rows.dropped_inside(row, receiver, receiver.inner_loss.found.ranges, engine.vantage)
 

@@ -496,6 +496,21 @@ def test_without_ids_and_request_a_late_message_is_recovered_or_late() -> None:
 # -- the design document's out-of-order sending, at the receiver -------------------------------
 
 
+def test_who_asks_for_what_cannot_be_read_lacks_nobody_knows_what() -> None:
+    """Its request is cut by the snap length; only a later word tells that it has all below."""
+    cut = replace(xmit_req(2), seqno=None, stop_seqno=None, count=0, detail="[]", flags=Flag.CUT)
+    story = (JOINED, msg(1), ack(1), msg(3), 1000, cut, msg(4))
+    assert heard("B", *story).delivered() is None
+    assert heard("B", *story, 500, ack(4)).delivered() == [[1, 4]]
+
+
+@pytest.mark.rule("R19")
+def test_what_nobody_saw_before_a_long_silence_may_be_what_a_merge_skipped() -> None:
+    """A filter lets no multicast through: what B acknowledges is all that is heard of A."""
+    story = (JOINED, ack(3), 12_000, xmit_req(9), ack(9))
+    assert ("CP007", "cannot be told", [[4, 8]]) in heard("B", *story).findings()
+
+
 @pytest.mark.rule("D10")
 def test_the_documents_1_3_4_2_5_at_the_receiver_is_no_loss() -> None:
     """2 comes late by itself: no tick saw it missing twice, nobody asked."""
