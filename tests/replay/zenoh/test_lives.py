@@ -4,10 +4,14 @@ All of these were seen in recordings of random lives of real nodes (``zenoh-live
 """
 
 from seqaudit.replay.contract.worth import BEGINNING, END
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.zenoh.doubts import Doubts, Untold
 from seqaudit.replay.zenoh.lives import SubscriberLife, Undeclared
 from seqaudit.replay.zenoh.reasons import (
     BEHIND,
     EARLY,
+    HANDED,
     LEAVING,
     NOBODY,
     ONE_LEFT,
@@ -275,3 +279,21 @@ def test_a_row_says_whether_it_is_of_one_subscriber_or_of_all_of_a_node_at_a_key
     assert stream(Session().put(0, 2).wait(2).put(3).played()[1])["stands_for"] == ALL
     asked = answered(Session().put(0, 2).ask(1, "_sn=1.."), 1, 1).put(3)
     assert stream(asked.played()[1])["stands_for"] == ONE
+
+
+def test_a_doubt_matters_from_its_frame_on_and_where_nothing_brought_its_sample() -> None:
+    doubts, had = Doubts(), RangeSet([(0, 3)])
+
+    def standing(frame: int, handed: RangeSet = had) -> list[str]:
+        return [one.why for one in doubts.standing(handed, Mark(frame, 0))]
+
+    doubts.add("left", since=7)
+    doubts.add("coming", figures=HANDED, sample=2)
+    assert (standing(6), standing(7)) == ([], ["left"])
+    assert standing(6, RangeSet([(3, 5)])) == ["coming"]
+    doubts.add("left", since=5)
+    doubts.add("left", since=9)  # the earlier one counts
+    assert standing(5) == ["left"]
+    doubts.drop("left", "never said")
+    assert standing(9) == []
+    assert list(doubts.standing(RangeSet(), None)) == [Untold("coming", figures=HANDED, sample=2)]
