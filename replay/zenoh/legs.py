@@ -23,7 +23,15 @@ from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Place
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Worth
 from seqaudit.replay.sequence.ranges import Range, RangeSet, half_open, inclusive, total
-from seqaudit.replay.zenoh.reasons import CLOSED, FIGURES, HOLE, RECOVERED, WAITED
+from seqaudit.replay.zenoh.reasons import (
+    ASKED_LATER,
+    CLOSED,
+    FIGURES,
+    HANDED,
+    HOLE,
+    RECOVERED,
+    WAITED,
+)
 from seqaudit.replay.zenoh.report_rows import CauseRow, MissRow
 
 SYSTEM: Final = "zenoh"
@@ -217,8 +225,11 @@ def across_sessions(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, 
     places: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}
     begun: dict[int, int] = {}  # capture -> when the last of its sources came first
     for capture, stream, row in streams:
-        if row.get("kind") == "samples" and row["delivered"] and row["receiver"] is not None:
+        if row.get("kind") != "samples" or row["receiver"] is None:
+            continue
+        if row["delivered"] or row["lost_seqnos"]:
             turns.setdefault((capture, row["source"], row["receiver"]), []).append((stream, row))
+        if row["delivered"]:
             address = capture, row["source"], row["receiver_endpoint"]
             places.setdefault(address, []).append((stream, row))
             begun[capture] = max(begun.get(capture, 0), row["first_ns"])
@@ -231,18 +242,24 @@ def across_sessions(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, 
     }
     closed = frozenset(changed)
     for (capture, *_), rows in turns.items():
-        rows.sort(key=lambda row: (row[1]["first_ns"], row[1]["subscriber"] or ""))
+        rows.sort(key=lambda row: (row[1]["first_frame"], row[1]["subscriber"] or ""))
         for place, (stream, row) in enumerate(rows):
             before: list[tuple[str, Row]] = []
             for name, near in rows[:place]:
-                if near["first_ns"] < row["first_ns"] and _same_subscriber(near, row):
+                if (
+                    near["delivered"]
+                    and near["first_frame"] < row["first_frame"]
+                    and _same_subscriber(near, row)
+                ):
                     before.append((name, near))
                     # Whoever has subscribed since is another.
                     if near["subscriber_gone"] or (capture, name) in closed:
                         before.clear()
-            if (capture, stream) in closed or all(
-                near["last_ns"] >= row["first_ns"] for _, near in before
-            ):
+            if (capture, stream) in closed:
+                continue
+            over = [one for one in before if one[1]["last_frame"] < row["first_frame"]]
+            if not over:  # what came by one that went on it may have had before it asked, or not
+                changed |= _asked_for_meanwhile(capture, before, row)
                 continue
             had: list[int] = []
             for name, near in before:
@@ -250,7 +267,7 @@ def across_sessions(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, 
                 if kept := _not_asked_for_later(near | known, row):
                     changed[capture, name] = known | kept
                 had += [last for _, last in (near | known | kept)["delivered"]]
-            if not had:
+            if not had or not row["delivered"]:
                 continue
             if figures := _missed_between(max(had), row) or _taken_for_repeats(max(had), row):
                 changed[capture, stream] = figures
@@ -270,6 +287,19 @@ def _ended_unheard(near: Row, rows: Iterable[tuple[str, Row]], begun_ns: int) ->
             return CLOSED
     over = max(silent_ns, last_ns) + SILENCE_NS < begun_ns
     return WAITED if over and near["open"] and not near["subscriber_gone"] else None
+
+
+def _asked_for_meanwhile(
+    capture: int, before: Iterable[tuple[str, Row]], row: Row
+) -> dict[tuple[int, str], Row]:
+    """Sessions by which samples came that a later one, which has begun meanwhile, asks for."""
+    lacked = half_open(row["lost_seqnos"] or ())
+    why = dict.fromkeys(HANDED, ASKED_LATER)
+    return {
+        (capture, name): dict.fromkeys(HANDED) | {"unknown": near["unknown"] | why}
+        for name, near in before
+        if half_open(near["delivered"]) & lacked
+    }
 
 
 def _not_asked_for_later(near: Row, far: Row) -> Row:

@@ -85,6 +85,10 @@ LEAVING: Final = (
     "samples came just before it was undeclared, or its node left: nothing shows whether it was "
     "handed them still"
 )
+ASKED_LATER: Final = (
+    "its node asked by a later session for samples that came by this one, which went on: nothing "
+    "shows whether it was handed them"
+)
 CLOSED: Final = (
     "its receiver said nothing more, and another session began at the same address before any "
     "Close: nothing shows when its socket was closed, and what came behind that reached nobody"

@@ -6,7 +6,7 @@ import pytest
 
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
 from seqaudit.replay.zenoh.legs import SILENCE_NS, across_sessions, judge, lost_beyond, lost_in
-from seqaudit.replay.zenoh.reasons import WAITED
+from seqaudit.replay.zenoh.reasons import ASKED_LATER, WAITED
 
 SECOND = 1_000_000_000
 SPANS = [(0, 20 * SECOND), (0, 20 * SECOND), (0, 20 * SECOND)]
@@ -174,6 +174,23 @@ def test_a_subscriber_outlives_the_sessions_of_its_node() -> None:
     third = session([[30, 31]], 30, unrecovered_seqnos=[[21, 24]])  # it asked for these itself
     first, second = session([[0, 7]], 1), session([[8, 20]], 15)
     assert missed(first, second, third) == [[], [], [(5, [[25, 29]])]]
+
+
+def test_what_came_by_a_session_that_went_on_was_handed_on_or_not_if_a_later_one_asks_for_it() -> (
+    None
+):
+    """Recorded (reconnect-loss), and a clock that shows no time: the link was cut, and what TCP
+    brought behind that came to nobody."""
+    first = session([[0, 22]], 1, last_frame=106, unknown={})
+    second = session([[69, 89]], 7, lost_seqnos=[[20, 68]], unknown={})
+    near, _ = across(first, second)
+    assert (near["delivered"], near["unknown"]["delivered"]) == (None, ASKED_LATER)
+    (near, _) = across(first | {"last_frame": 50}, second)
+    assert near["delivered"] == [[0, 19]]
+    (near, _) = across(first | {"live": [[0, 22]]}, second | {"delivered": None})
+    assert near["delivered"] is None
+    (near, _) = across(first, second | {"lost_seqnos": [[30, 68]]})
+    assert near["delivered"] == [[0, 22]]
 
 
 @pytest.mark.parametrize(
