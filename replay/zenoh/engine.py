@@ -425,7 +425,8 @@ class ZenohEngine:
             return
         if self.link.unjoined(source.sender):
             source.untold = UNJOINED
-        self.sources.came(source, event.last_mark().at_ns)
+        source.live_ns = event.last_mark().at_ns
+        self.sources.came(source, source.live_ns)
         arrival = Arrival(event.first_mark(), event.last_mark(), False, event.fresh_id, None)
         for subscriber in self.audience.of(source):
             if self.world is not None:

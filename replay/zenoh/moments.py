@@ -48,6 +48,7 @@ class Moments:
     def __init__(self) -> None:
         self.worth = Worth()
         self.elapsed = Elapsed()
+        self.first_ns: int | None = None  # of the first message that was captured
         self.last_ns = 0
         self.cut_from: dict[str, tuple[int, int]] = {}
         self._doubts: Counter[Doubt] = Counter()
@@ -62,6 +63,8 @@ class Moments:
 
     def came(self, event: Event) -> None:
         """Before anything is made of it."""
+        if self.first_ns is None:
+            self.first_ns = event.at_ns
         self._note_order(event)
         self._note_time(event)
 

@@ -77,6 +77,10 @@ OWN_FRAMES: Final = (
     "frames that its node sent are not in this capture: in one of them a subscriber at its key "
     "expression may have been declared or undeclared, or asked for something"
 )
+LEFT_BEFORE: Final = (
+    "no sample came live behind the first 100 ms of this capture, which began after the session: "
+    "its subscriber may have been undeclared just before, and asks on"
+)
 ONE_LEFT: Final = (
     "a subscriber of its node whose declaration is not in this capture was undeclared: nothing "
     "shows whether it was this one"

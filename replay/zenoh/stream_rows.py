@@ -22,8 +22,17 @@ from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.doubts import Untold
 from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
+from seqaudit.replay.zenoh.lives import LAG_NS
 from seqaudit.replay.zenoh.query import Query
-from seqaudit.replay.zenoh.reasons import BLIND, FIGURES, FIRST, NOBODY, RECOVERED, UNHEARD
+from seqaudit.replay.zenoh.reasons import (
+    BLIND,
+    FIGURES,
+    FIRST,
+    LEFT_BEFORE,
+    NOBODY,
+    RECOVERED,
+    UNHEARD,
+)
 from seqaudit.replay.zenoh.report_rows import (
     ALL,
     ONE,
@@ -103,6 +112,8 @@ def summary(
         unknown = subscriber.subject is None
         if unknown and engine.declared.nobody(source, subscriber.first_at, asked=bool(mine)):
             doubts.insert(0, Untold(NOBODY))
+        if mine and _left_before(engine, source, subscriber):
+            doubts.append(Untold(LEFT_BEFORE))
         proven = sum(found.total() for found in report.proven(source, subscriber))
         row["lost_proven"] = proven if engine.world is None else None
         told = not any(one.figures == FIGURES for one in doubts)
@@ -122,6 +133,17 @@ def summary(
             why = f"{proven} or more, {row['lost'] + early} at most: {FIRST}"
             _untold(row, ("lost", "lost_seqnos"), why)
     return row
+
+
+def _left_before(engine: ZenohEngine, source: Source, subscriber: Subscriber) -> bool:
+    """Whether its subscriber may have been undeclared just before the capture began: only samples
+    that were on their way came live, and its requests go on (zenoh.md 9.4)."""
+    if engine.link.session_starts or engine.link.multicast:
+        return False
+    if engine.declared.since(source.receiver, subscriber.subject) is not None:
+        return False
+    begun_ns, live_ns = engine.moments.first_ns, source.live_ns
+    return live_ns is None or (begun_ns is not None and live_ns - begun_ns < LAG_NS)
 
 
 def _lacking(row: SamplesStreamRow, proven: int, why: str | None, more: int = 0) -> None:

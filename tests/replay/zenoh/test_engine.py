@@ -24,7 +24,15 @@ from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.findings import results
 from seqaudit.replay.zenoh.hops import initial_sn
 from seqaudit.replay.zenoh.query import Sort
-from seqaudit.replay.zenoh.reasons import COMING, EARLY, LEAVING, SEVERAL, UNDECLARED, UNJOINED
+from seqaudit.replay.zenoh.reasons import (
+    COMING,
+    EARLY,
+    LEAVING,
+    LEFT_BEFORE,
+    SEVERAL,
+    UNDECLARED,
+    UNJOINED,
+)
 from tests.decoders.zenoh import builders as z
 
 ZID = zid_text(z.ZID)
@@ -649,9 +657,11 @@ def test_what_nobody_recognises_says_nothing() -> None:
 
 def test_a_capture_that_began_later_counts_by_source() -> None:
     session = Session(opened=False).put(7, 8).lose().put(10).ask(1, "_sn=9..")
-    _, found = answered(session, 1, 9, 10).played()
+    row = stream(answered(session, 1, 9, 10).played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, LEFT_BEFORE)
+    _, found = session.wait(0.1).put(11).played()
     row = stream(found)
-    assert (row["delivered"], row["recovered"]) == ([[7, 10]], 1)
+    assert (row["delivered"], row["recovered"]) == ([[7, 11]], 1)
     assert row["key"] == "demo/sensor"  # replies name the key in full
     assert row["session_start_captured"] is False
     assert "earlier samples are unknown" in row["unknown"]["earlier_seqnos"]

@@ -183,8 +183,8 @@ def test_a_query_of_before_its_history_ended_shows_that_it_still_waited_then() -
 
 def test_who_is_undeclared_without_being_known_may_be_any_of_whom_no_declaration_is_here() -> None:
     """Recorded (2098): the capture began behind its declaration; its queries go on."""
-    session = Session(opened=False).put(0, 1).ask(1, "_sn=2..").publisher(z.final(1)).wait(0.5)
-    session.subscriber(UNDECLARED)
+    session = Session(opened=False).put(0).wait(0.2).put(1)
+    session.ask(1, "_sn=2..").publisher(z.final(1)).wait(0.5).subscriber(UNDECLARED)
     assert stream(session.played()[1])["delivered"] == [[0, 1]]
     row = stream(session.put(2).played()[1])
     assert (row["delivered"], row["unknown"]["delivered"]) == (None, ONE_LEFT)

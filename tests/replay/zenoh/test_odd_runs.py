@@ -124,7 +124,7 @@ def test_samples_of_a_key_that_was_not_declared_are_for_nobody() -> None:
 def test_samples_of_a_key_that_may_not_have_been_declared_are_null_where_nobody_asks() -> None:
     """Recorded: of a UDP session that began before the capture the declarations were lost."""
     for asked, told in ((False, None), (True, [[0, 3]])):
-        session = Session(opened=False).put(0, 1).lose().put(3)
+        session = Session(opened=False).put(0).wait(0.2).put(1).lose().put(3)
         if asked:
             session.ask(1, "_sn=2..").publisher(z.response(1, z.put(2)), z.final(1))
         assert [row["delivered"] for row in streams(session)] == [told]
