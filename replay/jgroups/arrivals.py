@@ -395,6 +395,9 @@ class JudgedStream:
                 self._settle(gap, stop)
         if not any(self.open_at_end.values()):
             self.open_until_ns = None
+        if self.lacks_messages():  # what came may be the original: how late they come is not seen
+            parts = (gap.parts.get(Outcome.REPAIRED) for gap in self.gaps)
+            self.ways.late |= RangeSet(piece for part in parts if part for piece in part.ranges)
         if self._latest_ns >= self._interval_ns:
             self.ways.may_come_late(self.gaps, self._latest_ns)
 

@@ -21,7 +21,8 @@ class OtherWays:
         by_rebuilt: asked for by no window but one built anew: the one before may have had it.
         had: of these, where the capture is shown to lack words of the receiver in between.
         for_no_window: came when no window was there.
-        late: repaired, and the original may come later still, as others of the stream did.
+        late: repaired, and the original may come later still, as others of the stream did; or it
+            may be what came and is not in the capture, which lacks others as well.
         in_holes: may have come in bytes of a TCP connection that the capture lacks.
     """
 

@@ -1002,7 +1002,7 @@ def test_who_drops_messages_inside_may_have_dropped_those_that_the_capture_lacks
 def test_that_it_drops_messages_inside_also_shows_where_the_capture_lacks_their_repairs() -> None:
     # ipv6-discard-1, a third of the frames missing: 2 came, was dropped and asked for, and of its
     # repair only the ACK tells; so may 4 have come, whose first copy the capture lacks as well.
-    told = heard("B", JOINED, msg(1, 3), 500, msg(6), 500, xmit_req(2, 4), ack(6))
+    told = heard("B", JOINED, msg(1, 3), 500, msg(6), 500, xmit_req(2, 4), msg(4), ack(6))
     assert told.told("dropped_inside", "not_captured", "lost", "lost_seqnos") == {
         "dropped_inside": 0, "not_captured": 1, "lost": None, "lost_seqnos": [],
     }  # fmt: skip

@@ -73,6 +73,16 @@ def test_what_a_window_lacked_is_proven_if_no_own_number_is_missing_since(
     assert (certainty, [[11, 11]]) in said(heard(B, *story, *last), "UC001")
 
 
+@pytest.mark.parametrize(("holds", "lost"), [(True, 1), (False, None)])
+def test_how_late_originals_come_is_not_seen_where_the_capture_lacks_others(
+    holds: bool, lost: int | None
+) -> None:
+    """u4n4-dup-reorder-2, 2 s of what came missing: 111 was asked for, and came late."""
+    came = [data(2, 3)] if holds else []
+    told = heard(B, data(1), *came, TICK, ack(3, 1), TICK, request(4), TICK, ack(4, 2), data(5))
+    assert told.told("lost") == {"lost": lost}
+
+
 def test_a_repair_that_is_not_captured_is_a_repair() -> None:
     story: list[Step] = [
         data(1), data(2), data(4), data(6), TICK, ack(2, 1), TICK, request(3, 5), data(3), TICK,
