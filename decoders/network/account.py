@@ -1,5 +1,4 @@
-"""What a piece says about its frames: the ACCOUNT row (decoders/README.md 1, 2, replay/README.md
-5).
+"""What a piece says of its frames: the ACCOUNT row (decoders/README.md 1, 2, replay/README.md 5).
 
 Sums, unions and intersections only, so that several accounts of one capture can be brought together
 whatever way it was cut. Frames that are fragments are accounted by the stage that puts them
@@ -27,6 +26,7 @@ from seqaudit.decoders.contract.events import (
 from seqaudit.decoders.kernels.loader import Int64s, argument, kernel, memory
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account_rows import PieceAccount, PieceFrames
+from seqaudit.decoders.network.checksum_kernels import TCP
 from seqaudit.decoders.network.checksums import ChecksumCounts, Sender, Senders, rows_of
 from seqaudit.decoders.network.ip_datagram import FrameSums
 from seqaudit.decoders.network.packets import FRAMES_BY, SETTLED, Flows, FrameOutcome, Packets
@@ -157,6 +157,8 @@ class Account:
             damaged = packets.column(k.STATE) == k.DAMAGED
             columns = (packets.record_column(name) for name in ("frame", "at_ns"))
             self.add_damaged(*(column[damaged].tolist() for column in columns))
+            in_fragments = (packets.column(k.FRAGMENT) >= 0) & (packets.column(k.PROTOCOL) == TCP)
+            self.add_tcp_fragments(int(np.count_nonzero(in_fragments[ours])))
         if packets.tunnelled:
             ends = packets.column(k.SOURCE), packets.column(k.DESTINATION)
             self._tunnelled.note(packets.column(k.TUNNEL), ends, packets.datagrams.hosts)
@@ -168,6 +170,11 @@ class Account:
         if frame[0] > 0 and self._of(*_UNREAD) > before[1]:
             datagrams = packets.datagrams
             self._unread.add(datagrams.frame[np.isin(datagrams.outcome, _UNREAD)].tolist())
+
+    def add_tcp_fragments(self, frames: int) -> None:
+        """Frames with fragments of TCP segments, which nobody puts together."""
+        if frames:
+            self.fragments["tcp"] = self.fragments.get("tcp", 0) + frames
 
     def _of(self, *outcomes: FrameOutcome) -> int:
         return sum(self.frames_by[FRAMES_BY[outcome]] for outcome in outcomes)

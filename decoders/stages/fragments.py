@@ -25,6 +25,7 @@ from seqaudit.decoders.contract.events import FRAME_BITS, ByName, Flag
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import OF_NOBODY, Accounts
+from seqaudit.decoders.network.checksum_kernels import TCP
 from seqaudit.decoders.network.checksums import ChecksumCheck
 from seqaudit.decoders.network.fragment_rows import described, read_segments
 from seqaudit.decoders.network.ip_datagram import Assembly, DatagramFate, Fragment, FrameSums
@@ -388,6 +389,8 @@ class Assembler:
                 unseen = 0 if assembly.first.facts.get("tunnel") else assembly.frame_count
                 account.add_tunnelled(one.source, one.destination, one.tunnel, unseen)
             account.fragments["datagrams"] += 1
+            if one.protocol == TCP:
+                account.add_tcp_fragments(assembly.frame_count)
             if one.nested:
                 account.fragments["nested"] = account.fragments.get("nested", 0) + 1
             count = assembly.frame_count

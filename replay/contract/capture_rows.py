@@ -119,7 +119,8 @@ class CaptureFigures(TypedDict):
     skipped_more: Annotated[int, "further stretches, not listed"]
     fragments: Annotated[
         dict[str, int],
-        "IP fragments (missing: at least; nested: that came in others, if any), and the datagrams",
+        "IP fragments (missing: at least; if any nested: that came in others, tcp: of its "
+        "segments), and the datagrams",
     ]
     tcp: Annotated[dict[str, int], "what putting segments together came upon; empty without TCP"]
     interfaces: list[InterfaceRow]

@@ -325,7 +325,8 @@ class ZenohEngine:
         self._note_turn(taken)
         if message is not None:
             self._reassembled(message, event)
-        elif taken.accepted_from >= taken.stop and detail.get("message"):
+        elif taken.accepted_from >= taken.stop and detail["first"] and detail.get("message"):
+            # what no sign says is a first piece, one capture may have seen begin and another not
             self._reassembled(FragmentedMessage(detail["message"], mark), event, accepted=False)
 
     def _reassembled(

@@ -255,6 +255,28 @@ def test_what_came_in_fragments_of_fragments_is_judged_as_if_it_had_not(
     assert bench.report(twice, cut) == report
 
 
+@pytest.mark.parametrize("tunnelled", [False, True])
+def test_bytes_of_tcp_that_came_in_fragments_are_not_said_to_be_missing(
+    bench: Bench, tunnelled: bool
+) -> None:
+    """They are not put together, and that is said; nothing that rests on them is proven."""
+    plain = bench.records("raims/tcp-partition-1/B.pcap")
+    if tunnelled:
+        sent = in_fragments(behind(plain, in_vxlan, 5), 5000)
+    else:
+        sent = [replace(r, data=p, size=len(p)) for r in plain for p in in_own_fragments(r.data)]
+    report = bench.report(bench.write("segments", sent))
+    fragments = report["captures"][0]["fragments"]["tcp"]
+    assert fragments > 50
+    if tunnelled:  # all that has bytes
+        ((_, why),) = unjudged(report)
+        assert f"(nearest: {fragments} fragments of TCP, which is not put together" in why
+    else:
+        (told,) = (f for f in report["findings"] if f["rule"] == "CP012")
+        assert told["certainty"] == "cannot be told"
+    assert not [f for f in report["findings"] if f["certainty"] == "proven"]
+
+
 def without_frames(rows: Any) -> Any:
     """Report rows without the numbers of frames."""
     if isinstance(rows, dict):
