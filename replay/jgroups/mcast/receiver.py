@@ -402,7 +402,7 @@ class ReceiverModel(JudgedStream):
             return
         if not self.origin.all_sent:
             self._sent_before(self.tracker.known_stop)
-        if self.origin.floor is None and self._life.began_behind(self.tracker):
+        if self.origin.floor is None:  # nothing tells that it was there
             self.doubts.unsure.add(self.start, self.tracker.known_stop)
         self._take_back(until_ns)
         self.doubts.end()

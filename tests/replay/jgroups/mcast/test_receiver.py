@@ -575,6 +575,10 @@ def test_what_comes_to_a_member_that_nothing_shows_to_be_one_may_not_be_delivere
         assert told.told("delivered", "delivered_unsure") == {
             "delivered": [[4, 8]], "delivered_unsure": unsure,
         }  # fmt: skip
+    silent = heard("B", msg(1, by=B), *story)  # no word of these: it may have left, or begun anew
+    assert silent.told("delivered", "delivered_unsure") == {
+        "delivered": [[4, 7]], "delivered_unsure": [[4, 7]],
+    }  # fmt: skip
     told = heard("B", msg(1, by=B), *story, ack(6), msg(8))
     assert told.told("delivered", "delivered_unsure") == {
         "delivered": [[4, 8]], "delivered_unsure": [],
