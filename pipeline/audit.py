@@ -7,19 +7,19 @@ What is guessed first is proven by the run itself, such as where pieces start (p
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from seqaudit.decoders.capture.pieces import settle, walk_headers, with_proven_start
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.contract.events import EVENTS
-from seqaudit.decoders.contract.templates import Template
+from seqaudit.decoders.contract.settings import Learned
 from seqaudit.decoders.kernels import signals as interrupts
 from seqaudit.decoders.stages.registry import READERS, DecodeSettings
 from seqaudit.pipeline.direct import engine as direct
@@ -100,24 +100,17 @@ class _Guess:
 
     Attributes:
         planned: which captures can be read, and where their pieces start (pipeline/README.md 1).
-        carriers: TCP connections of which every piece ships all frames.
-        unordered: captures whose records are put in order across the borders of what is read.
-        damaged: (capture, address, kind) of senders whose packets are damaged where their checksum
-            is wrong.
-        carrying: (capture, link) of PGM links that carry messages, whatever comes first.
-        nested: captures with IP fragments in datagrams that came in fragments themselves.
-        templates: of IPFIX, by capture and piece, that came before it.
+        learned: what runs before have shown of the captures.
         border_runs: runs whose landings have proven starts of pieces wrong.
     """
 
     planned: Plan
-    carriers: frozenset[tuple[int, str]] = frozenset()
-    unordered: frozenset[int] = frozenset()
-    damaged: frozenset[tuple[int, str, int]] = frozenset()
-    carrying: frozenset[tuple[int, str]] = frozenset()
-    nested: frozenset[int] = frozenset()
-    templates: Mapping[tuple[int, int], tuple[Template, ...]] = field(default_factory=dict)
+    learned: Learned = field(default_factory=Learned)
     border_runs: int = 0
+
+    def knowing(self, **more: Any) -> "_Guess":
+        """The same with something else that was learned (a field of ``Learned``)."""
+        return replace(self, learned=replace(self.learned, **more))
 
     def otherwise_than(self, other: "_Guess") -> set[int] | None:
         """Captures that a run decodes otherwise by this guess than by another; null: all of them
@@ -125,17 +118,7 @@ class _Guess:
         if self.planned.files != other.planned.files:
             return None
         pieces = set(self.planned.pieces) ^ set(other.planned.pieces)
-        carriers = self.carriers ^ other.carriers
-        damaged = self.damaged ^ other.damaged
-        captures = {piece.capture for piece in pieces} | {capture for capture, _ in carriers}
-        captures |= {capture for capture, *_ in damaged | (self.carrying ^ other.carrying)}
-        pieces_told = self.templates.keys() | other.templates.keys()
-        captures |= {
-            place[0]
-            for place in pieces_told
-            if self.templates.get(place) != other.templates.get(place)
-        }
-        return captures | (self.unordered ^ other.unordered) | (self.nested ^ other.nested)
+        return {piece.capture for piece in pieces} | self.learned.differs_in(other.learned)
 
 
 class _CachedEvents(contextlib.ExitStack):
@@ -344,42 +327,40 @@ class _Job:
             return "walking the headers: guesses of starts failed again", replace(
                 guess, planned=better
             )
-        unordered = torn_orders(accounts, planned.files) - guess.unordered
+        known = guess.learned
+        unordered = torn_orders(accounts, planned.files) - known.unordered
         if unordered:
-            return "decoding again: records are out of order across the borders of pieces", replace(
-                guess, unordered=guess.unordered | unordered
+            return (
+                "decoding again: records are out of order across the borders of pieces",
+                guess.knowing(unordered=known.unordered | unordered),
             )
         if self._planning.set_apart(planned, accounts):
             again = _Guess(self._planning.plan())
             return "decoding again: networks in it use the same addresses", again
-        torn = torn_carriers(accounts) - guess.carriers
+        torn = torn_carriers(accounts) - known.carriers
         if torn:
-            return "decoding again: a piece did not know a TCP connection", replace(
-                guess, carriers=guess.carriers | torn
-            )
-        nested = nested_fragments(accounts) - guess.nested
+            anew = guess.knowing(carriers=known.carriers | torn)
+            return "decoding again: a piece did not know a TCP connection", anew
+        nested = nested_fragments(accounts) - known.nested
         if nested:
-            return "decoding again: fragments came in fragments", replace(
-                guess, nested=guess.nested | nested
-            )
+            anew = guess.knowing(nested=known.nested | nested)
+            return "decoding again: fragments came in fragments", anew
         templates = templates_before(accounts)
-        if templates != guess.templates:
-            return "decoding again: a piece did not know templates of IPFIX", replace(
-                guess, templates=templates
-            )
-        misread = misread_links(accounts) - guess.carrying
+        if templates != known.templates:
+            anew = guess.knowing(templates=templates)
+            return "decoding again: a piece did not know templates of IPFIX", anew
+        misread = misread_links(accounts) - known.carrying
         if misread:
-            return "decoding again: a piece did not know what a PGM link carries", replace(
-                guess, carrying=guess.carrying | misread
-            )
-        damaged = damaged_senders(accounts, len(planned.files)) - guess.damaged
+            anew = guess.knowing(carrying=known.carrying | misread)
+            return "decoding again: a piece did not know what a PGM link carries", anew
+        damaged = damaged_senders(accounts, len(planned.files)) - known.damaged
         if damaged:  # what a link carries may have been read of them alone
             those = {capture for capture, *_ in damaged}
-            return "decoding again: packets are damaged", replace(
-                guess,
-                damaged=guess.damaged | damaged,
-                carrying=frozenset(link for link in guess.carrying if link[0] not in those),
+            anew = guess.knowing(
+                damaged=known.damaged | damaged,
+                carrying=frozenset(link for link in known.carrying if link[0] not in those),
             )
+            return "decoding again: packets are damaged", anew
         return "", guess
 
     # --- steps ---
@@ -425,15 +406,7 @@ class _Job:
         return results, vantages, settings
 
     def _settings_for(self, guess: _Guess) -> DecodeSettings:
-        return self._planning.decode_settings(
-            guess.planned,
-            guess.carriers,
-            guess.unordered,
-            guess.damaged,
-            guess.carrying,
-            guess.nested,
-            guess.templates,
-        )
+        return self._planning.decode_settings(guess.planned, guess.learned)
 
     def _on_spark(
         self, session: "Session", guess: _Guess, act: Callable[["DataFrame"], pa.Table]

@@ -2,18 +2,17 @@
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import fields, replace
 from typing import Final
 
 from seqaudit.decoders.capture import remote
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.contract.networks import Chosen
-from seqaudit.decoders.contract.templates import Template
+from seqaudit.decoders.contract.settings import DecodeSettings, Learned
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network.account_rows import PlacedAccount
 from seqaudit.decoders.network.networks import is_tunnels
-from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.direct import workers as forked
 from seqaudit.pipeline.direct.kernels_ready import load_for
@@ -112,7 +111,7 @@ class Planning:
         """Whether the direct engine cuts captures for several processes. It does not where TCP or
         fragments show: what lies in one piece is finished there, and no payload has to be kept
         until all pieces are decoded."""
-        settings = self.decode_settings(planned)
+        settings = self.decode_settings(planned, Learned())
         number = self.cores
         largest = max(map(stored_bytes, planned.pieces))
         if largest < 2 * direct.SMALLEST_BYTES or not forked.worth_it(
@@ -160,30 +159,17 @@ class Planning:
         self.inputs = [part for given, own in by for part in _parts(given, found, held_in(own))]
         return True
 
-    def decode_settings(
-        self,
-        planned: Plan,
-        carriers: frozenset[tuple[int, str]] = frozenset(),
-        unordered: frozenset[int] = frozenset(),
-        damaged: frozenset[tuple[int, str, int]] = frozenset(),
-        carrying: frozenset[tuple[int, str]] = frozenset(),
-        nested: frozenset[int] = frozenset(),
-        templates: Mapping[tuple[int, int], tuple[Template, ...]] | None = None,
-    ) -> DecodeSettings:
+    def decode_settings(self, planned: Plan, learned: Learned) -> DecodeSettings:
         """What the stages of decoding are told."""
+        known = {field.name: getattr(learned, field.name) for field in fields(Learned)}
         return DecodeSettings(
+            **known,
             decode_as=self._options.decode_as,
             no_decode=self._options.no_decode,
             feeds=self._options.feeds,
             compile_it=self.compile_it(planned),
             sparing=True,
             finish_fragments=planned.whole,
-            carriers=carriers,
-            unordered=unordered,
-            damaged=damaged,
-            carrying=carrying,
-            nested=nested,
-            templates=templates or {},
             chosen=tuple(files[0].chosen for files in planned.files),
             storage=remote.in_use(),
         )

@@ -17,8 +17,45 @@ FEED: Final = "feed"
 
 
 @dataclass(frozen=True, slots=True)
-class DecodeSettings:
-    """Overrides and modes of the decoders; pickled to workers.
+class Learned:
+    """What earlier runs over the same captures have shown, and decoders cannot know of themselves.
+
+    Attributes:
+        carriers: (capture, carrier) of TCP connections that every piece ships, recognised or not.
+        unordered: captures whose records are put in order across the borders of chunks and pieces.
+        damaged: (capture, address, kind: ``checksums.Sender``) of senders whose packets are damaged
+            where their checksum is wrong.
+        carrying: (capture, link) of PGM links that carry messages, though a piece may first see
+            something else of them.
+        nested: captures with IP fragments in datagrams that came in fragments themselves: theirs
+            are put together in one place.
+        templates: by capture and piece, those of IPFIX that came before it; None: nobody knows what
+            did, as where datagrams are put together from fragments.
+    """
+
+    carriers: frozenset[tuple[int, str]] = frozenset()
+    unordered: frozenset[int] = frozenset()
+    damaged: frozenset[tuple[int, str, int]] = frozenset()
+    carrying: frozenset[tuple[int, str]] = frozenset()
+    nested: frozenset[int] = frozenset()
+    templates: Mapping[tuple[int, int], tuple[Template, ...]] | None = field(
+        default_factory=dict, hash=False
+    )
+
+    def differs_in(self, other: Learned) -> set[int]:
+        """Captures of which this says something else than another."""
+        captures = {capture for capture, *_ in self.damaged ^ other.damaged}
+        captures |= {capture for capture, _ in self.carriers ^ other.carriers}
+        captures |= {capture for capture, _ in self.carrying ^ other.carrying}
+        own, theirs = self.templates or {}, other.templates or {}
+        told = own.keys() | theirs.keys()
+        captures |= {place[0] for place in told if own.get(place) != theirs.get(place)}
+        return captures | (self.unordered ^ other.unordered) | (self.nested ^ other.nested)
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeSettings(Learned):
+    """Overrides and modes of the decoders, and what was learned; pickled to workers.
 
     Attributes:
         decode_as: (transport, port, system): what goes from or to that port is that system's.
@@ -31,16 +68,6 @@ class DecodeSettings:
             a whole file.
         storage: how stores of captures are reached (``remote.use``); holds keys, so
             it is not shown.
-        carriers: (capture, carrier) of TCP connections that every piece ships, recognised or not.
-        unordered: captures whose records are put in order across the borders of chunks and pieces.
-        damaged: (capture, address, kind: ``checksums.Sender``) of senders whose packets are damaged
-            where their checksum is wrong.
-        carrying: (capture, link) of PGM links that carry messages, though a piece may first see
-            something else of them.
-        nested: captures with IP fragments in datagrams that came in fragments themselves: theirs
-            are put together in one place.
-        templates: by capture and piece, those of IPFIX that came before it; None: nobody knows what
-            did, as where datagrams are put together from fragments.
         chosen: the networks of each capture whose packets are decoded; empty: all of all.
     """
 
@@ -50,15 +77,7 @@ class DecodeSettings:
     compile_it: bool | None = None
     sparing: bool = False
     finish_fragments: bool = False
-    carriers: frozenset[tuple[int, str]] = frozenset()
     storage: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    unordered: frozenset[int] = frozenset()
-    damaged: frozenset[tuple[int, str, int]] = frozenset()
-    carrying: frozenset[tuple[int, str]] = frozenset()
-    nested: frozenset[int] = frozenset()
-    templates: Mapping[tuple[int, int], tuple[Template, ...]] | None = field(
-        default_factory=dict, hash=False
-    )
     chosen: tuple[Chosen, ...] = field(default=(), hash=False)  # one each of ten thousand captures
 
     def chosen_of(self, capture: int) -> Chosen:
