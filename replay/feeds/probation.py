@@ -80,15 +80,17 @@ class Probation:
         new = (data | (rows.kind == _HIGHEST)) & (rows.flags & _AGAIN == 0)
         begins, ends = np.where(data, rows.first, rows.stop)[new], rows.stop[new]
         if len(ends):
-            self._step(begins, ends, int(units[new].sum()) - len(ends))
+            each = (ends - begins) // np.maximum(units[new], 1)  # the units of a row are alike
+            self._step(begins, ends, begins + each, int(units[new].sum()) - len(ends))
 
-    def _step(self, begins: Int64s, ends: Int64s, within: int) -> None:
-        """From one row to the next, of each [begin, end); so many steps are within them."""
+    def _step(self, begins: Int64s, ends: Int64s, firsts: Int64s, within: int) -> None:
+        """From one row to the next, of each [begin, end), the first unit of which ends at
+        ``firsts``; so many steps are within them."""
         known = [] if self._next is None else [self._next]
         self._next = int(ends[-1])
         before = np.concatenate((np.array(known, np.int64), ends[:-1]))
-        begins, ends = begins[len(begins) - len(before) :], ends[len(ends) - len(before) :]
-        apart, again = begins - before, (begins < ends) & (ends == before)
+        begins, firsts = begins[len(begins) - len(before) :], firsts[len(ends) - len(before) :]
+        apart, again = begins - before, (begins < firsts) & (firsts == before)
         back, on = MAX_MISORDER, MAX_DROPOUT
         if self._space:
             apart = (apart + self._space // 2) % self._space - self._space // 2
