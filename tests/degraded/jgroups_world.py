@@ -40,6 +40,7 @@ from tests.decoders.network.builders import ethernet, ipv4, pcap, summed, udp
 from tests.degraded import auditing, claims
 from tests.degraded.captures import read
 from tests.degraded.ways import Spoiled, Subject, Way, asked, text_of
+from tests.replay.jgroups.mcast.world import Window
 
 MS: Final = 1_000_000
 T0: Final = 1_795_000_000_000_000_000
@@ -55,19 +56,6 @@ JOIN_RSP, VIEW, INSTALL_MERGE_VIEW = 2, 5, 8
 BURSTS: Final = (1, 3, 12)
 Pair = tuple[str, str]  # sender, receiver
 ViewId = tuple[str, int]
-
-
-class Window:
-    """One receiver's of one sender (5.4)."""
-
-    def __init__(self, low: int) -> None:
-        self.low = self.high = low
-        self.stored: set[int] = set()
-        self.flag = False
-        self.mark: int | None = None
-
-    def missing(self) -> list[int]:
-        return [n for n in range(self.low + 1, self.high) if n not in self.stored]
 
 
 class Truth:
@@ -130,13 +118,10 @@ class Process:
         for member, window in self.windows.items():
             if window.flag:
                 window.flag = False
-                body = header(77, 99, b"\5" + vlong(window.low))
-                self.to(member, body, "ack", window.low, kind=EMPTY, flags=OOB, payload=b"")
-            missing = window.missing()
-            wanted = [n for n in missing if window.mark is not None and n <= window.mark]
-            if wanted:
+                body = header(77, 99, b"\5" + vlong(window.hd))
+                self.to(member, body, "ack", window.hd, kind=EMPTY, flags=OOB, payload=b"")
+            if wanted := window.due():
                 self.ask(member, wanted)
-            window.mark = max([*missing, window.mark or 0]) if missing else None
         others = [self.acked.get(m, 0) for m in self.view[1] if m != self.uuid]
         if self.idle and others and min(others) < len(self.sent):
             body = header(77, 99, b"\4" + vlong(len(self.sent)))
@@ -154,14 +139,14 @@ class Process:
         if window is None:
             return
         window.high = max(window.high, seqno)
-        if seqno <= window.low or seqno in window.stored:
+        if seqno <= window.hd or seqno in window.stored:
             return
         window.stored.add(seqno)
-        while window.low + 1 in window.stored:
-            window.low += 1
+        while window.hd + 1 in window.stored:
+            window.hd += 1
             window.flag = True
-            truth.delivered[by, self.uuid].append(window.low)
-            cast = self.world.casts.get((by, window.low))
+            truth.delivered[by, self.uuid].append(window.hd)
+            cast = self.world.casts.get((by, window.hd))
             if cast is not None:
                 self.install(*cast)
             if self.windows.get(by) is not window:
@@ -197,7 +182,7 @@ class Process:
             window = self.windows.get(member)
             if member == self.uuid:
                 continue
-            if window is None or window.low < digest.get(member, 0):
+            if window is None or window.hd < digest.get(member, 0):
                 self.windows[member] = Window(digest.get(member, 0))
 
     def joined(self, by: str, view: ViewId, members: tuple[str, ...], digest: Mapping[str, int]
@@ -210,7 +195,7 @@ class Process:
             self.queue.clear()
 
     def digest(self) -> dict[str, int]:
-        return {m: w.low for m, w in self.windows.items()} | {self.uuid: len(self.sent)}
+        return {m: w.hd for m, w in self.windows.items()} | {self.uuid: len(self.sent)}
 
     def lets_in(self, joiner: "Process") -> None:
         """As coordinator: JOIN_RSP, and the new view; one that is in it already is told again."""

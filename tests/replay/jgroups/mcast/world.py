@@ -55,16 +55,23 @@ class Truth:
 
 
 class Window:
-    """One receiver's for one sender."""
+    """One receiver's for one sender; it has had all up to ``low`` (jgroups.md 5.4)."""
 
-    def __init__(self) -> None:
-        self.hd = self.high = 0
+    def __init__(self, low: int = 0) -> None:
+        self.hd = self.high = low
         self.stored: set[int] = set()
         self.flag = False
         self.mark: int | None = None
 
     def missing(self) -> list[int]:
         return [n for n in range(self.hd + 1, self.high) if n not in self.stored]
+
+    def due(self) -> list[int]:
+        """At a tick: what was missing at the one before, too."""
+        missing = self.missing()
+        wanted = [n for n in missing if self.mark is not None and n <= self.mark]
+        self.mark = max([*missing, self.mark or 0]) if missing else None
+        return wanted
 
 
 class World:
@@ -207,12 +214,8 @@ class World:
                 told = ack(window.hd, by=name, of=of)
                 self._tap(name, told)
                 self._travel(of, told, self._acknowledged)
-            missing = window.missing()
-            if missing and window.mark is not None:
-                wanted = tuple(n for n in missing if n <= window.mark)
-                if wanted:
-                    self._ask(of, name, wanted)
-            window.mark = max([*missing, window.mark or 0]) if missing else None
+            if wanted := window.due():
+                self._ask(of, name, tuple(wanted))
         if name in SENDERS and self.sent[name]:
             low = min(self.acked[name, by] for by in MEMBERS if by != name and self._is_in(by))
             if self.idle[name] and low < self.sent[name]:
