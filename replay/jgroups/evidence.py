@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.sequence.elapsed import Elapsed
-from seqaudit.replay.sequence.gaps import Gap, GapTracker, Mark
+from seqaudit.replay.sequence.gaps import GapTracker, Mark
 from seqaudit.replay.sequence.ranges import Range
 
 #: Within this capturing machines and threads may exchange two frames.
@@ -29,9 +29,6 @@ QUIET_NS: Final = 5_000_000_000
 MAX_HOLES: Final = 1_000
 #: Own frames of a member that are remembered.
 LAST_OWN: Final = 8
-
-#: So many messages in a row no capture misses by chance, while it has as many frames of others.
-MANY: Final = 16
 
 _WRAP: Final = 1 << 32
 
@@ -59,17 +56,6 @@ def read_between(elapsed: Elapsed, came: Mark, sent: Mark) -> bool:
     tell.
     """
     return elapsed.at_least(came, sent) > HORIZON_NS
-
-
-def is_cut_off(gap: Gap) -> bool:
-    """Did nothing of its sender come for long, while the capture went on?"""
-    before, revealed = gap.before, gap.revealed
-    return (
-        before is not None
-        and gap.stop - gap.first >= MANY
-        and revealed.frame - before.frame > MANY
-        and revealed.at_ns - before.at_ns >= SECOND_NS
-    )
 
 
 class Life:

@@ -180,7 +180,7 @@ class WindowReporter(Reporter[S]):
         self, stream: S, rule: str, window: JudgedStream, ranges: Iterable[Range],
         holds: dict[str, int] | None = None,
     ) -> Iterator[Finding]:  # fmt: skip
-        """``ranges`` of the window's gaps are lost for good, as far as the capture goes."""
+        """``ranges`` of the window's gaps had not come when it ended."""
         every, lost = window.gaps_by_seqno(), RangeSet(ranges)
         in_holes = _taken(lost, window.ways.in_holes)
         yield from self._of_gaps(
@@ -190,8 +190,9 @@ class WindowReporter(Reporter[S]):
         if gaps:
             yield self.gap_finding(
                 stream, rule, gaps, lost,
-                "{count:message} of {sender_member} never reached {receiver_member}, which asked "
-                "{requests:time}; nothing behind {count|it|them} can be delivered in order.",
+                "{count:message} of {sender_member} had not reached {receiver_member} when the "
+                "capture or their connection ended, though it asked {requests:time}; nothing "
+                "behind {count|it|them} can be delivered in order.",
                 claim=absence(gaps[0].revealed.frame, END), holds=holds,
                 requests=max(gap.requests for gap in gaps),
             )  # fmt: skip

@@ -473,6 +473,12 @@ class GapTracker:
                 self.seen.add(*part)
         return ended
 
+    def give_up(self) -> None:
+        """Nobody misses any more what is still missing: gaps end with what of them has ended."""
+        for gap in list(self._gaps):
+            gap.open = RangeSet()
+            self._leave(gap)
+
     def _touching(self, first: int, stop: int) -> list[Gap]:
         place = max(bisect_right(self._firsts, first) - 1, 0)
         found = []

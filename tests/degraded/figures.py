@@ -88,7 +88,7 @@ def beside(whole: Mapping[str, Any], other: Mapping[str, Any]) -> Compared:
         if of is None or row.get("role") != "receiver" or of.get("role") != "receiver":
             continue
         if row["system"] in JGROUPS:
-            _of_jgroups(row, of, told)
+            _of_jgroups(row, of, told, _repaired_later(whole, other, row["id"]))
         if row["system"] not in COMPARED:
             continue
         ends = "first_seqno", "last_seqno"
@@ -134,13 +134,34 @@ def _is_part(told: list[list[int]], whole: list[list[int]]) -> bool:
     )
 
 
-def _of_jgroups(row: Mapping[str, Any], of: Mapping[str, Any], told: Compared) -> None:
-    """What a member lost was lost in the whole capture as well, what it never got it never did, and
-    of what it delivered nothing is left out in between; of one that left only bounds are told."""
+def _repaired_later(whole: Mapping[str, Any], other: Mapping[str, Any], stream: str) -> set[int]:
+    """Seqnos of a stream that came in the whole capture only behind the end of the other one: there
+    they had not come."""
+    captures = other.get("captures") or [{"frames": 0, "last_ns": 0}]
+    frames, end_ns = (max(one[key] or 0 for one in captures) for key in ("frames", "last_ns"))
+    return {
+        seqno
+        for gap in whole.get("gaps", ())
+        if gap["stream"] == stream
+        and (gap["repaired_frame"] or 0) > frames
+        and gap["repaired_after_ns"] is not None
+        and gap["revealed_at_ns"] + (gap["requested_after_ns"] or 0) + gap["repaired_after_ns"]
+        > end_ns
+        for seqno in _numbers(gap["seqnos"])
+    }
+
+
+def _of_jgroups(
+    row: Mapping[str, Any], of: Mapping[str, Any], told: Compared, later: set[int]
+) -> None:
+    """What a member lost was lost in the whole capture as well, what it had not got it never did or
+    ``later``, and of what it delivered nothing is left out in between; of one that left only bounds
+    are told."""
     for name in ("lost_seqnos", "unrecovered_seqnos"):
         if row[name] is not None and (of["lost"] is not None or name == "unrecovered_seqnos"):
             told.figures += 1
             more = set(_numbers(row[name])).difference(_numbers(of[name] or []))
+            more -= later if name == "unrecovered_seqnos" else set()
             if more:
                 told.wrong.append((name, row["id"], f"not in the whole: {sorted(more)}"))
     if row["lost"] is not None:

@@ -262,6 +262,27 @@ def test_what_jgroups_members_lost_and_delivered_is_what_they_did_in_the_whole()
     assert figures.beside(said([], []), said([], [])).figures == 4
 
 
+def test_what_was_repaired_behind_the_end_of_a_spoiled_capture_it_rightly_lacks() -> None:
+    def said(
+        unrecovered: list[list[int]], gaps: list[dict[str, Any]], frames: int, last_ns: int
+    ) -> dict[str, Any]:
+        row = {"id": "s", "system": "unicast3", "role": "receiver", "lost": 1, "unknown": {}}
+        seqnos = {"lost_seqnos": [[5, 5]], "unrecovered_seqnos": unrecovered, "delivered": None}
+        captures = [{"frames": frames, "last_ns": last_ns}]
+        return {"streams": [row | seqnos], "gaps": gaps, "captures": captures}
+
+    gap = {"stream": "s", "seqnos": [[5, 5]], "repaired_frame": 90, "revealed_at_ns": 100}
+    times = {"requested_after_ns": 20, "repaired_after_ns": 30}
+    whole = said([], [gap | times], 120, 200)
+    for frames, last_ns, wrong in (
+        (80, 140, []),  # cut before the repair
+        (80, 160, ["unrecovered_seqnos"]),  # some is missing in between, and the repair
+        (100, 140, ["unrecovered_seqnos"]),  # its clock was set back
+    ):
+        told = figures.beside(whole, said([[5, 5]], [], frames, last_ns))
+        assert [name for name, _, _ in told.wrong] == wrong
+
+
 @pytest.mark.parametrize(
     ("delivered", "right"),
     [

@@ -39,9 +39,11 @@ from seqaudit.replay.jgroups.holes import LinkHoles
 from seqaudit.replay.jgroups.mcast.epoch import Epoch
 from seqaudit.replay.jgroups.mcast.models import Models
 from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
-from seqaudit.replay.jgroups.mcast.receiver import CROSSING_NS, ReceiverModel
+from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
+from seqaudit.replay.jgroups.mcast.receiver_copies import CROSSING_NS
 from seqaudit.replay.jgroups.mcast.streams import (
     LATEST,
+    OF_WINDOWS,
     McastStream,
     names_nobody,
     numbered_by,
@@ -54,8 +56,6 @@ MOST_ASIDE: Final = 50_000  # rows until a member speaks again that a view had e
 LEAVING_NS: Final = 3_000_000_000
 #: Why windows end where the member is followed by another one at its host.
 ANEW: Final = "it began anew"
-#: What is said of windows. A member says it of its own, and nobody in its name.
-_OF_WINDOWS: Final = frozenset({Kind.ACK, Kind.REQUEST, Kind.HIGHEST, Kind.DIGEST})
 
 
 class McastEngine:
@@ -178,8 +178,7 @@ class McastEngine:
             self.ends.has_end(role, stream.key, event, None, None)
 
     def is_member(self) -> bool:
-        """Is this one in a view that was seen, or does it multicast? Then it is in the cluster,
-        also where the capture lacks its join."""
+        """Is this one in a view that was seen, or does it multicast, if its join was not?"""
         views = (view.members for view, _, _ in self.seen.views)
         return self._casts() or any(self.members.local in members for members in views)
 
@@ -258,7 +257,7 @@ class McastEngine:
         mark = event.first_mark()
         if event.kind is not Kind.DIGEST:
             stream = self._stream(numbered_by(event), event)
-            if event.kind not in _OF_WINDOWS:
+            if event.kind not in OF_WINDOWS:
                 self._arrive(stream, event)
                 return
         if self.excluded is not None:
@@ -290,7 +289,7 @@ class McastEngine:
         if event.kind is Kind.VIEW:
             return new  # it is the coordinator
         late = event.last_mark().at_ns - self.excluded[0].at_ns > LEAVING_NS
-        return late and (new or event.kind in _OF_WINDOWS)
+        return late and (new or event.kind in OF_WINDOWS)
 
     def _lives(self) -> None:
         """The view was none of its own: its windows are what they were."""

@@ -17,20 +17,16 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.arrivals import Answered, JudgedStream
 from seqaudit.replay.jgroups.evidence import (
     HORIZON_NS,
     Beginning,
     Life,
-    in_order,
-    is_cut_off,
-    read_between,
     sent_later,
 )
-from seqaudit.replay.jgroups.inner_loss import InnerLoss
 from seqaudit.replay.jgroups.mcast.doubts import DeliveryDoubts
 from seqaudit.replay.jgroups.mcast.origin import Origin
 from seqaudit.replay.jgroups.mcast.owed import AckSchedule, OwedAcks
+from seqaudit.replay.jgroups.mcast.receiver_copies import CopiesOfArrived
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import (
@@ -47,13 +43,11 @@ from seqaudit.replay.sequence.gaps import (
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import Range, RangeSet, total
 
-#: A request this soon after an arrival may have crossed it inside the receiver.
-CROSSING_NS: Final = 20_000_000
 #: Values of HIGHEST_SEQNO that are remembered, to know the requests that they cause.
 LAST_TOLD: Final = 16
 
 
-class ReceiverModel(JudgedStream):
+class ReceiverModel(CopiesOfArrived):
     """One receive window.
 
     Args:
@@ -90,14 +84,12 @@ class ReceiverModel(JudgedStream):
         origin: Origin,
     ) -> None:
         super().__init__(
-            low + 1, known=known, interval_ns=interval_ns, beginning=beginning, elapsed=elapsed
+            low, known=known, interval_ns=interval_ns, beginning=beginning, elapsed=elapsed,
+            origin=origin,
         )  # fmt: skip
         self.window = Window(low, capacity, document=document)
-        self.two_members = False  # nobody but this member can ask the sender
         self.before_start = 0  # messages below the first expected seqno
         self.outside_window = Note()
-        self.inner_loss = InnerLoss()
-        self.undecided = Note()  # asked for after its arrival; no ACK or digest tells
         self.early_requests = Note()
         self.oversized_requests: list[tuple[Mark, int]] = []
         self.highest_told: int | None = None
@@ -107,11 +99,7 @@ class ReceiverModel(JudgedStream):
         self._life = life
         self._asks_from = (low, began)  # where its requests begin, and since when
         self._told: deque[int] = deque(maxlen=LAST_TOLD)  # by HIGHEST_SEQNO
-        self.origin = origin
-        self.own_level = low if known else 0
-        self._level_at: Mark | None = None  # when it said so
         self._last_id: int | None = None  # the newest of the datagrams so far
-        self._id_at_level: int | None = None  # and before it said so
         self.ended: tuple[Mark, str] | None = None
         self.moved: Mark | None = None  # by a merge, or it may have been
         self._any_oob = False
@@ -124,14 +112,7 @@ class ReceiverModel(JudgedStream):
 
     def _begin(self, start: int) -> None:
         super()._begin(start)
-        self.waited = RangeSet()  # for the join or a view: it may have dropped them
         self._may_be_skipped = RangeSet()  # see ``_had``
-        self._asked_had = RangeSet()  # own requests for what had arrived
-        self._asked_had_highest = RangeSet()  # the same, in answer to a HIGHEST_SEQNO
-        self._in_order = RangeSet()  # came when nothing had told of them or of higher ones
-        self._asked_there = RangeSet()  # of these: asked for by the window that they came to
-        self._asked_late = RangeSet()  # of these: well after they came
-        self._recent: deque[tuple[int, int, Mark]] = deque(maxlen=1000)  # first, stop, last
         self._out_of_band = RangeSet()  # delivered on arrival, not yet passed by the window
 
     # -- messages --------------------------------------------------------------------------------
@@ -333,8 +314,8 @@ class ReceiverModel(JudgedStream):
 
     def merge(self, low: int, mark: Mark, captured: RangeSet, installed: Mark) -> None:
         """A merge digest: a window that is behind it, or was removed, is replaced; what is between
-        is skipped (R19). Of that is lost what is not in the capture: neither for the window nor
-        while its sender was out of the view.
+        is skipped (R19). Of that nobody can tell what came, but for what is in the capture: for the
+        window or while its sender was out of the view.
         """
         if self.ended is None:
             if self.window.low >= low:
@@ -359,16 +340,14 @@ class ReceiverModel(JudgedStream):
         self.window = Window(low, self.window.capacity, document=self.window.document)
 
     def _end_below(self, stop: int, outcome: Outcome) -> list[Range]:
-        """What never came is lost if this member asked for it or had no room, or where its sender
-        was cut off; a few that nobody asked for the capture may have missed, and more of them where
-        it is shown to lack some."""
-        lacking = self.lacks_messages()
+        """What never came is lost if this member asked for it or had no room. What nobody asked for
+        the capture may have missed, however much it is: a part of it may lie in a hole next to the
+        time when its sender was cut off."""
         for part in self.tracker.open_within(-(2**63), stop):
-            gap = self.tracker.gap_of(part[0])
-            if outcome is Outcome.UNRECOVERED and gap and (lacking or not is_cut_off(gap)):
+            if outcome is Outcome.UNRECOVERED:
                 told = [*self.asked.within(*part), *self.outside_window.ranges.within(*part)]
-                for piece in RangeSet(told).missing(*part):
-                    self.tracker.close_within(*piece, Outcome.UNTOLD, None)
+                for unasked in RangeSet(told).missing(*part):
+                    self.tracker.close_within(*unasked, Outcome.UNTOLD, None)
         return super()._end_below(stop, outcome)
 
     def end(self, mark: Mark, why: str, *, member_gone: bool) -> None:
@@ -388,6 +367,7 @@ class ReceiverModel(JudgedStream):
         Args:
             sent_to_it: all that is not captured from there on was sent to it: it joins (W1).
         """
+        self.tracker.give_up()
         self._begin(low + 1)
         self.origin.again(low, there, all_sent=sent_to_it)
         self.start_known, self.doubts.behind = True, False
@@ -438,92 +418,7 @@ class ReceiverModel(JudgedStream):
         """See ``JudgedStream``."""
         return super().asked_though_come() | self.undecided.ranges
 
-    # -- copies ----------------------------------------------------------------------------------
-
-    def _copies(self, first: int, stop: int, new: list[Range], event: Event) -> None:
-        """Copies of what had arrived (R3, R5): network duplicates (V8), needless (V3, V9), or not
-        decidable."""
-        mark = event.first_mark()
-        rest = RangeSet(RangeSet(new).missing(first, stop))
-        if event.flags & Flag.NETWORK_DUPLICATE:
-            return
-        for part in self._asked_had.within(first, stop):
-            # Asked for by the tick rule, so a tick after it should have been read, and no ACK or
-            # digest covered it before this copy: the receiver had dropped it [ipv6-discard-1].
-            for asked in (self._asked_had, self._asked_had_highest, rest):
-                asked.remove(*part)
-            self.inner_loss.found.add(*part, mark)
-            for shown in self._asked_there.within(*part):
-                self.inner_loss.lacked.add(*shown, mark)
-            for shown in self._asked_late.within(*part):
-                self.inner_loss.dropped.add(*shown, mark)
-            self.useful += part[1] - part[0]
-        for part in self._asked_had_highest.within(first, stop):
-            self._asked_had_highest.remove(*part)
-            rest.remove(*part)
-            self.undecided.add(*part, mark)
-            self.undecidable += part[1] - part[0]
-        for part in rest.remove(self.start, (self.origin.floor or 0) + 1):
-            self.undecidable += part[1] - part[0]
-        for part in list(rest):
-            self._original_came(part, event)
-            size = part[1] - part[0]
-            in_doubt = total(self.inner_loss.found.ranges.within(*part))
-            in_doubt += total(self.waited.within(*part))
-            if event.fresh_id is None and not self.spurious.ranges.within(*part):
-                in_doubt = size  # without an IP id it may be a network duplicate as well
-            self.undecidable += in_doubt
-            self.needless_count += size - in_doubt
-            if size > in_doubt:
-                self.needless.add(*part, mark)
-                self._though_acked(part, event)
-
-    def _though_acked(self, part: Range, event: Event) -> None:
-        """Came in another datagram, well after this member's ACK for it."""
-        since, mark = self._level_at, event.first_mark()
-        if (
-            since is not None
-            and not event.arrival().repair  # its IP ids are of another count
-            and part[1] - 1 <= self.own_level
-            and sent_later(event.fresh_id, self._id_at_level)
-            and in_order(self._elapsed, since, mark)
-        ):
-            self.came_acked.add(*part, mark)
-            self.came_acked_count += part[1] - part[0]
-
-    def _is_late_original(self, answered: Answered, event: Event) -> bool:
-        """Two copies for one request of the only member that can ask: the first was no answer. Nor
-        is this one, if it was sent before it."""
-        older = not event.arrival().repair and sent_later(answered.fresh_id, event.fresh_id)
-        return older or (self.two_members and answered.gap.requests == 1)
-
     # -- requests --------------------------------------------------------------------------------
-
-    def _asked_for_what_had_arrived(
-        self, had: Range, mark: Mark, *, for_highest: bool, at_tick: bool
-    ) -> None:
-        rest = RangeSet([had])
-        for part in rest.remove(self.start, self.own_level + 1):
-            self.spurious.add(*part, mark)  # it had said itself that it has them
-        for first, stop, last in self._recent:
-            if last.at_ns >= mark.at_ns - CROSSING_NS:
-                for part in rest.remove(first, stop):
-                    self.spurious.add(*part, mark)  # the request had left before it was read
-            elif at_tick and not for_highest:
-                self._asked_after(rest.within(first, stop), last, mark)
-        target = self._asked_had_highest if for_highest else self._asked_had
-        for part in rest:
-            target.add(*part)
-
-    def _asked_after(self, had: list[Range], came: Mark, mark: Mark) -> None:
-        """Asked for after it came, and what told of it came later: that was read, this not. What
-        came before the window is known to be there may have come from no member."""
-        there = self.origin.there_before(came)
-        late = read_between(self._elapsed, came, mark)
-        for piece in (RangeSet(had) & self._in_order) - self.ways.by_rebuilt if there else ():
-            self._asked_there.add(*piece)
-            if late:
-                self._asked_late.add(*piece)
 
     def _too_early(self, first: int, stop: int, mark: Mark, *, for_highest: bool) -> None:
         """The two-tick rule: a tick must see a gap before the next may ask for it (T2, T3)."""

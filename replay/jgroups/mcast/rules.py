@@ -18,8 +18,8 @@ MCAST: Final[tuple[Rule, ...]] = (
         "jgroups.md 5.4, 6"),
     error(
         "MC002", "loss-not-recovered",
-        "Messages are known to exist and never arrived: this member's application did not get "
-        "them, nor anything behind them.",
+        "Messages are known to exist and had not arrived when the capture ended: by then this "
+        "member's application had not got them, nor anything behind them.",
         "Its own requests name them to the end, or the window was removed with the gap. That none "
         "passed the place of capture is never proven: likely at most.",
         "With NAKACK2 the last message is repaired only by STABLE; with NAKACK4 look for a dead "
@@ -169,10 +169,11 @@ MCAST: Final[tuple[Rule, ...]] = (
         "MC021", "skipped-by-merge",
         "A merge moved this member's window forward; the messages in between are never delivered.",
         "A MergeView's digest is above the seqno that this member had delivered, now or when the "
-        "sender left its view. Those that did not come are lost and unrecovered; those that came, "
-        "before what they waited for or while their sender was out of the view, are not lost. A "
-        "merge that the capture lacks comes merge_min_interval after the last word of the window "
-        "at the soonest: what was missing then and was acknowledged later cannot be told.",
+        "sender left its view. Those that were asked for are lost; those that came, before what "
+        "they waited for or while their sender was out of the view, are not; of the others it "
+        "cannot be told whether they came, as the capture may have missed them. A merge that the "
+        "capture lacks comes merge_min_interval after the last word of the window at the soonest: "
+        "what was missing then and was acknowledged later cannot be told.",
         "The application must transfer state after a merge.",
         "jgroups.md 5.4 \"digest\""),
     warning(

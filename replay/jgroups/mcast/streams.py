@@ -12,6 +12,8 @@ from seqaudit.replay.jgroups.report_rows import McastPeer
 from seqaudit.replay.jgroups.stream import NumberedStream
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
+#: What is said of windows. A member says it of its own, and nobody in its name.
+OF_WINDOWS: Final = frozenset({Kind.ACK, Kind.REQUEST, Kind.HIGHEST, Kind.DIGEST})
 #: Runs of one sender that may go on while a view waits for a message of another.
 LATEST: Final = 64
 

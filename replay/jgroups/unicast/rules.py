@@ -19,8 +19,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "jgroups.md 4.4, 6"),
     error(
         "UC002", "unicast-loss-not-recovered",
-        "Unicast messages are known to exist and never arrived: the application did not get them, "
-        "nor anything behind them.",
+        "Unicast messages are known to exist and had not arrived when the capture or their "
+        "connection ended: by then the application had not got them, nor anything behind them.",
         "At the receiver: its own requests name them to the end of the capture or connection, and "
         "no copy comes. That none came later, or passed elsewhere, is never proven: likely at "
         "most; how often they were asked for in vain is proven by UC011.",

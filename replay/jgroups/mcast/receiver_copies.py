@@ -1,0 +1,140 @@
+"""Copies of what had arrived at a multicast window, and its requests for it (jgroups.md 5.4)."""
+
+from collections import deque
+from typing import Final
+
+from seqaudit.decoders.contract.events import Flag
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.arrivals import Answered, JudgedStream
+from seqaudit.replay.jgroups.evidence import Beginning, in_order, read_between, sent_later
+from seqaudit.replay.jgroups.inner_loss import InnerLoss
+from seqaudit.replay.jgroups.mcast.origin import Origin
+from seqaudit.replay.sequence.elapsed import Elapsed
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.notes import Note
+from seqaudit.replay.sequence.ranges import Range, RangeSet, total
+
+#: A request this soon after an arrival may have crossed it inside the receiver.
+CROSSING_NS: Final = 20_000_000
+
+
+class CopiesOfArrived(JudgedStream):
+    """What one receive window had got, by its member's own requests and by copies.
+
+    Args:
+        low, known, origin: see ``ReceiverModel``.
+
+    Attributes:
+        two_members: nobody but this member can ask the sender.
+        own_level: it said that it has delivered up to it.
+        undecided: asked for after its arrival; no ACK or digest tells.
+        waited: for the join or a view: it may have dropped them.
+    """
+
+    def __init__(
+        self, low: int, *, known: bool, interval_ns: int, beginning: Beginning, elapsed: Elapsed,
+        origin: Origin,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            low + 1, known=known, interval_ns=interval_ns, beginning=beginning, elapsed=elapsed
+        )  # fmt: skip
+        self.two_members = False
+        self.inner_loss = InnerLoss()
+        self.undecided = Note()
+        self.origin = origin
+        self.own_level = low if known else 0
+        self._level_at: Mark | None = None  # when it said so
+        self._id_at_level: int | None = None  # newest of the datagrams that came before it did
+
+    def _begin(self, start: int) -> None:
+        super()._begin(start)
+        self.waited = RangeSet()
+        self._asked_had = RangeSet()  # own requests for what had arrived
+        self._asked_had_highest = RangeSet()  # the same, in answer to a HIGHEST_SEQNO
+        self._in_order = RangeSet()  # came when nothing had told of them or of higher ones
+        self._asked_there = RangeSet()  # of these: asked for by the window that they came to
+        self._asked_late = RangeSet()  # of these: well after they came
+        self._recent: deque[tuple[int, int, Mark]] = deque(maxlen=1000)  # first, stop, last
+
+    def _copies(self, first: int, stop: int, new: list[Range], event: Event) -> None:
+        """Copies of what had arrived (R3, R5): network duplicates (V8), needless (V3, V9), or not
+        decidable."""
+        mark = event.first_mark()
+        rest = RangeSet(RangeSet(new).missing(first, stop))
+        if event.flags & Flag.NETWORK_DUPLICATE:
+            return
+        for part in self._asked_had.within(first, stop):
+            # Asked for by the tick rule, so a tick after it should have been read, and no ACK or
+            # digest covered it before this copy: the receiver had dropped it [ipv6-discard-1].
+            for asked in (self._asked_had, self._asked_had_highest, rest):
+                asked.remove(*part)
+            self.inner_loss.found.add(*part, mark)
+            for shown in self._asked_there.within(*part):
+                self.inner_loss.lacked.add(*shown, mark)
+            for shown in self._asked_late.within(*part):
+                self.inner_loss.dropped.add(*shown, mark)
+            self.useful += part[1] - part[0]
+        for part in self._asked_had_highest.within(first, stop):
+            self._asked_had_highest.remove(*part)
+            rest.remove(*part)
+            self.undecided.add(*part, mark)
+            self.undecidable += part[1] - part[0]
+        for part in rest.remove(self.start, (self.origin.floor or 0) + 1):
+            self.undecidable += part[1] - part[0]
+        for part in list(rest):
+            self._original_came(part, event)
+            size = part[1] - part[0]
+            in_doubt = total(self.inner_loss.found.ranges.within(*part))
+            in_doubt += total(self.waited.within(*part))
+            if event.fresh_id is None and not self.spurious.ranges.within(*part):
+                in_doubt = size  # without an IP id it may be a network duplicate as well
+            self.undecidable += in_doubt
+            self.needless_count += size - in_doubt
+            if size > in_doubt:
+                self.needless.add(*part, mark)
+                self._though_acked(part, event)
+
+    def _though_acked(self, part: Range, event: Event) -> None:
+        """Came in another datagram, well after this member's ACK for it."""
+        since, mark = self._level_at, event.first_mark()
+        if (
+            since is not None
+            and not event.arrival().repair  # its IP ids are of another count
+            and part[1] - 1 <= self.own_level
+            and sent_later(event.fresh_id, self._id_at_level)
+            and in_order(self._elapsed, since, mark)
+        ):
+            self.came_acked.add(*part, mark)
+            self.came_acked_count += part[1] - part[0]
+
+    def _is_late_original(self, answered: Answered, event: Event) -> bool:
+        """Two copies for one request of the only member that can ask: the first was no answer. Nor
+        is this one, if it was sent before it."""
+        older = not event.arrival().repair and sent_later(answered.fresh_id, event.fresh_id)
+        return older or (self.two_members and answered.gap.requests == 1)
+
+    def _asked_for_what_had_arrived(
+        self, had: Range, mark: Mark, *, for_highest: bool, at_tick: bool
+    ) -> None:
+        rest = RangeSet([had])
+        for part in rest.remove(self.start, self.own_level + 1):
+            self.spurious.add(*part, mark)  # it had said itself that it has them
+        for first, stop, last in self._recent:
+            if last.at_ns >= mark.at_ns - CROSSING_NS:
+                for part in rest.remove(first, stop):
+                    self.spurious.add(*part, mark)  # the request had left before it was read
+            elif at_tick and not for_highest:
+                self._asked_after(rest.within(first, stop), last, mark)
+        target = self._asked_had_highest if for_highest else self._asked_had
+        for part in rest:
+            target.add(*part)
+
+    def _asked_after(self, had: list[Range], came: Mark, mark: Mark) -> None:
+        """Asked for after it came, and what told of it came later: that was read, this not. What
+        came before the window is known to be there may have come from no member."""
+        there = self.origin.there_before(came)
+        late = read_between(self._elapsed, came, mark)
+        for piece in (RangeSet(had) & self._in_order) - self.ways.by_rebuilt if there else ():
+            self._asked_there.add(*piece)
+            if late:
+                self._asked_late.add(*piece)
