@@ -29,6 +29,7 @@ from seqaudit.pipeline.proofs import (
     OF_PROOFS,
     borders_of,
     damaged_senders,
+    fragmented_connections,
     misread_links,
     nested_fragments,
     templates_before,
@@ -345,6 +346,12 @@ class _Job:
         if nested:
             anew = guess.knowing(nested=known.nested | nested)
             return "decoding again: fragments came in fragments", anew
+        fragmented = fragmented_connections(accounts) - known.fragmented
+        if fragmented:
+            anew = guess.knowing(
+                carriers=known.carriers | fragmented, fragmented=known.fragmented | fragmented
+            )
+            return "decoding again: segments of TCP came in fragments", anew
         templates = templates_before(accounts)
         if templates != known.templates:
             anew = guess.knowing(templates=templates)
@@ -378,10 +385,11 @@ class _Job:
             known = direct.without(self._parts, again)
         if before is not None:
             del self._parts  # what is decoded again takes the room
+        settings = self._settings_for(guess)
         self._parts = direct.decode(
             some.tasks(),
-            self._settings_for(guess),
-            not planned.whole,
+            settings,
+            not settings.finish_fragments,
             self._progress,
             self._planning.stdin.stream,
             self._planning.cores,
@@ -420,7 +428,7 @@ class _Job:
         self._run.planned, self._run.runs = planned, self._run.runs + 1
         tasks, lanes = planned.tasks(), self._lanes(planned.total_bytes)
         settings = self._settings_for(guess)
-        carriers = not planned.whole
+        carriers = not settings.finish_fragments
         what = f"decoding{self._where}"
         self._progress.begin(what, 0)
         sizes = tuple(sum(map(stored_bytes, task)) for task in tasks)

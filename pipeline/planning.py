@@ -169,7 +169,7 @@ class Planning:
             feeds=self._options.feeds,
             compile_it=self.compile_it(planned),
             sparing=True,
-            finish_fragments=planned.whole,
+            finish_fragments=planned.whole and not learned.fragmented,
             chosen=tuple(files[0].chosen for files in planned.files),
             storage=remote.in_use(),
         )

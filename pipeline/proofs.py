@@ -20,7 +20,7 @@ FEW_FRAGMENTS: Final = 100
 OF_PROOFS: Final = (
     "piece", "begin", "landing", "begin_state", "landing_state", "error", "shipped", "order",
     "checksums", "carried", "unread", "networks", "messages_by", "frames",
-    "fragments", "templates",
+    "fragments", "fragmented", "templates",
 )  # fmt: skip
 
 
@@ -95,6 +95,15 @@ def nested_fragments(accounts: Iterable[PlacedAccount]) -> frozenset[int]:
     """Captures in which a datagram that came in fragments carries a fragment of another."""
     return frozenset(
         account["capture"] for account in accounts if account.get("fragments", {}).get("nested")
+    )
+
+
+def fragmented_connections(accounts: Iterable[PlacedAccount]) -> frozenset[tuple[int, str]]:
+    """TCP connections with segments that came in IP fragments."""
+    return frozenset(
+        (account["capture"], carrier)
+        for account in accounts
+        for carrier in account.get("fragmented", ())
     )
 
 

@@ -81,8 +81,6 @@ def _nearly(capture: CaptureRow) -> str:
     for name, counts in capture["feeds"].items():
         if count := counts.get("out_of_step"):
             reasons[f"like {name}, but no number follows another"] = count
-    if fragments := capture["fragments"].get("tcp"):
-        reasons["fragments of TCP, which is not put together from them"] = fragments
     if not reasons:
         return ""
     named = [f"{count} {reason}" for reason, count in reasons.most_common(NEAREST)]

@@ -27,8 +27,8 @@ class Learned:
             where their checksum is wrong.
         carrying: (capture, link) of PGM links that carry messages, though a piece may first see
             something else of them.
-        nested: captures with IP fragments in datagrams that came in fragments themselves: theirs
-            are put together in one place.
+        nested: captures with IP fragments in datagrams that came in fragments themselves.
+        fragmented: (capture, carrier) of TCP connections with segments that came in IP fragments.
         templates: by capture and piece, those of IPFIX that came before it; None: nobody knows what
             did, as where datagrams are put together from fragments.
     """
@@ -38,6 +38,7 @@ class Learned:
     damaged: frozenset[tuple[int, str, int]] = frozenset()
     carrying: frozenset[tuple[int, str]] = frozenset()
     nested: frozenset[int] = frozenset()
+    fragmented: frozenset[tuple[int, str]] = frozenset()
     templates: Mapping[tuple[int, int], tuple[Template, ...]] | None = field(
         default_factory=dict, hash=False
     )
@@ -46,11 +47,17 @@ class Learned:
         """Captures of which this says something else than another."""
         captures = {capture for capture, *_ in self.damaged ^ other.damaged}
         captures |= {capture for capture, _ in self.carriers ^ other.carriers}
+        captures |= {capture for capture, _ in self.fragmented ^ other.fragmented}
         captures |= {capture for capture, _ in self.carrying ^ other.carrying}
         own, theirs = self.templates or {}, other.templates or {}
         told = own.keys() | theirs.keys()
         captures |= {place[0] for place in told if own.get(place) != theirs.get(place)}
         return captures | (self.unordered ^ other.unordered) | (self.nested ^ other.nested)
+
+    def puts_together(self, capture: int) -> bool:
+        """Whether all IP fragments of a capture, and the segments of ``fragmented`` connections,
+        meet in one place, in the order of the capture."""
+        return capture in self.nested or any(own == capture for own, _ in self.fragmented)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ whatever way it was cut. Frames that are fragments are accounted by the stage th
 together, in rows of their own with ``"frames": 0``.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from heapq import nsmallest
@@ -26,7 +27,6 @@ from seqaudit.decoders.contract.events import (
 from seqaudit.decoders.kernels.loader import Int64s, argument, kernel, memory
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account_rows import PieceAccount, PieceFrames
-from seqaudit.decoders.network.checksum_kernels import TCP
 from seqaudit.decoders.network.checksums import ChecksumCounts, Sender, Senders, rows_of
 from seqaudit.decoders.network.ip_datagram import FrameSums
 from seqaudit.decoders.network.packets import FRAMES_BY, SETTLED, Flows, FrameOutcome, Packets
@@ -120,7 +120,8 @@ class Account:
         self._damaged = Named()
         self._unread = Named()
         self.senders: Senders = {}
-        self.fragments = {"frames": 0, "datagrams": 0, "incomplete": 0, "missing": 0}
+        self.fragments = Counter(frames=0, datagrams=0, incomplete=0, missing=0)
+        self.fragmented: set[str] = set()  # carriers of TCP
         self._systems = systems
         self._endpoints: dict[tuple[str, str, int, str], list[int]] = {}
         self._endpoints_more = 0
@@ -157,8 +158,6 @@ class Account:
             damaged = packets.column(k.STATE) == k.DAMAGED
             columns = (packets.record_column(name) for name in ("frame", "at_ns"))
             self.add_damaged(*(column[damaged].tolist() for column in columns))
-            in_fragments = (packets.column(k.FRAGMENT) >= 0) & (packets.column(k.PROTOCOL) == TCP)
-            self.add_tcp_fragments(int(np.count_nonzero(in_fragments[ours])))
         if packets.tunnelled:
             ends = packets.column(k.SOURCE), packets.column(k.DESTINATION)
             self._tunnelled.note(packets.column(k.TUNNEL), ends, packets.datagrams.hosts)
@@ -170,11 +169,6 @@ class Account:
         if frame[0] > 0 and self._of(*_UNREAD) > before[1]:
             datagrams = packets.datagrams
             self._unread.add(datagrams.frame[np.isin(datagrams.outcome, _UNREAD)].tolist())
-
-    def add_tcp_fragments(self, frames: int) -> None:
-        """Frames with fragments of TCP segments, which nobody puts together."""
-        if frames:
-            self.fragments["tcp"] = self.fragments.get("tcp", 0) + frames
 
     def _of(self, *outcomes: FrameOutcome) -> int:
         return sum(self.frames_by[FRAMES_BY[outcome]] for outcome in outcomes)
@@ -300,6 +294,8 @@ class Account:
             own["tunnelled"] = tunnelled
         if self._tunnels:
             own["tunnels"] = self._tunnels
+        if self.fragmented:
+            own["fragmented"] = sorted(self.fragmented)
         detail: ByName = {**own}
         for account in decoders:
             _add_up(detail, account)

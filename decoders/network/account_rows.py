@@ -130,6 +130,7 @@ class PieceAccount(TypedDict, total=False):
     networks: PieceNetworks
     tunnelled: PieceTunnels
     shipped: ShippedDetail
+    fragmented: list[str]  # carriers of TCP connections with segments that came in IP fragments
     # of its systems
     messages_by: dict[str, dict[str, int]]
     feeds: dict[str, dict[str, int]]

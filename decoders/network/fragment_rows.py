@@ -19,15 +19,16 @@ from seqaudit.decoders.network.account import CAPTURE_SYSTEM, OUTGOING
 from seqaudit.decoders.network.ip_datagram import Fragment
 from seqaudit.decoders.network.packets import Packets
 
-#: Carrier of all fragments of a capture in which some came in others.
+#: Carrier of all fragments of a capture in which some came in others or hold segments of TCP, and
+#: of all segments of such connections.
 TOGETHER: Final = "ip"
 
 
 def segment_batch(packets: Packets, settings: DecodeSettings) -> pa.RecordBatch | None:
     """The SEGMENT rows of the fragments among ``packets``; None if there are none.
 
-    Where some of the capture came in others (``DecodeSettings.nested``), all have one carrier, and
-    each says of which datagram it is.
+    Where they meet in one place (``DecodeSettings.puts_together``), all have one carrier, and each
+    says of which datagram it is.
     """
     rows = packets.fragments
     if not len(rows):
@@ -36,7 +37,7 @@ def segment_batch(packets: Packets, settings: DecodeSettings) -> pa.RecordBatch 
     split = packets.datagrams.split << FRAME_BITS
     capture = packets.datagrams.capture
     carriers, facts, payloads = described(packets, tunnels=settings.chosen_of(capture).tunnels)
-    if capture in settings.nested:
+    if settings.puts_together(capture):
         named = zip(facts, carriers, strict=True)
         facts = [own | {"datagram": carrier} for own, carrier in named]
         carriers = [TOGETHER] * len(carriers)
@@ -92,14 +93,16 @@ def described(packets: Packets, *, tunnels: bool) -> tuple[list[str], list[ByNam
     for row in zip(*fields, strict=True):
         source, destination, protocol, ip_id, place, length, ttl, packet_type, *more = row
         start, stop, network, tunnel, wire, captured, link = more
-        ends = f"{hosts[source]}|{hosts[destination]}"
-        version = 6 if ":" in hosts[source] else 4
+        from_host, to_host = hosts[source], hosts[destination]
+        version = 6 if ":" in from_host else 4
         inside = f"|{network}" if tunnels and network >> k.KEY_KIND else ""
-        carriers.append(f"ip|{ends}|{'ipv6' if version == 6 else protocol}|{ip_id}{inside}")
+        carriers.append(
+            f"ip|{from_host}|{to_host}|{'ipv6' if version == 6 else protocol}|{ip_id}{inside}"
+        )
         facts: ByName = {
             "version": version,
-            "source": hosts[source],
-            "destination": hosts[destination],
+            "source": from_host,
+            "destination": to_host,
             "protocol": protocol,
             "id": ip_id,
             "offset": place >> 1,

@@ -8,6 +8,7 @@ import ipaddress
 import struct
 from bisect import bisect_left
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from seqaudit.decoders.contract.events import FRAME_BITS, ByName
@@ -42,6 +43,11 @@ class FrameSums:
         self.times = {min(both), max(both)} if both else both
         for link, frames in other.links.items():
             self.links[link] = self.links.get(link, 0) + frames
+
+
+@lru_cache(1024)
+def _packed(address: str) -> bytes:
+    return ipaddress.ip_address(address).packed
 
 
 @dataclass(slots=True)
@@ -233,9 +239,7 @@ class Assembly:
         if total is None:
             total = max(self._claimed() or 0, self._spans[-1][1])
         ttl, protocol = int(facts["ttl"]), int(facts["protocol"])
-        ends = b"".join(
-            ipaddress.ip_address(facts[end]).packed for end in ("source", "destination")
-        )
+        ends = _packed(facts["source"]) + _packed(facts["destination"])
         if facts["version"] == 4:
             size = 20 + min(total, MAX_IPV4_BYTES)
             header = struct.pack(">BBHHHBBH", 0x45, 0, size, facts["id"], 0, ttl, protocol, 0)

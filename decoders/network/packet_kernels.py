@@ -183,8 +183,8 @@ def transported(data, kind, state, protocol, transport, stop, end):
     payload begins, where it ends)."""
     if state == FRAGMENT_STATE:
         # UDP may stand behind an extension header, and a tunnel's packets are whole once theirs is;
-        # other protocols' fragments are nobody's. PGM comes without UDP (RFC 3208).
-        ours = protocol == 113 or may_carry(protocol) == 1
+        # other protocols' fragments than TCP's are nobody's. PGM comes without UDP (RFC 3208).
+        ours = protocol == 6 or protocol == 113 or may_carry(protocol) == 1
         if not ours and (kind == NETWORK_IPV4 or is_extension(protocol) == 0):
             state = NOT_UDP
         return state, 0, 0, 0, transport, end

@@ -34,7 +34,7 @@ PREPARED = (
 # STATE. The ranges matter: packets.py turns them into outcomes.
 PRIMING = 0  # not ours: read for duplicate detection only
 DATAGRAM = 1
-FRAGMENT_STATE = 2  # of something that may be UDP; for the second stage
+FRAGMENT_STATE = 2  # of something that may be UDP or TCP; for the second stage
 NOT_UDP = 3
 NOT_IP = 4
 NO_PACKET = 5  # a block that Wireshark numbers as well

@@ -192,6 +192,7 @@ class _PieceSegments:
         self.rows = _NO_ROWS
         self._account = account
         self._finder = SegmentFinder()
+        self._rows = partial(segment_rows, fragmented=settings.fragmented)
         self._assembler: TcpAssembler | None = None
         self._sniffer: Sniffer | None = None
         if not set(systems) - settings.no_decode:
@@ -230,14 +231,14 @@ class _PieceSegments:
         if self._assembler is not None:
             yield from self._assembler.finish()
         elif self._sniffer is not None:
-            yield from map(segment_rows, self._sniffer.finish())
+            yield from map(self._rows, self._sniffer.finish())
 
     def _follow(self, followed: Sequence[Segments]) -> Iterator[pa.RecordBatch]:
         for segments in followed:
             if self._assembler is not None:
                 yield from self._assembler.feed(segments)
             elif self._sniffer is not None:
-                yield from map(segment_rows, self._sniffer.feed(segments))
+                yield from map(self._rows, self._sniffer.feed(segments))
 
     def add_to(self, facts: PieceAccount) -> None:
         """What was shipped; nothing, where all is decoded here."""

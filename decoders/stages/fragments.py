@@ -9,7 +9,8 @@ Rules: identity is (source, destination, protocol, id), for IPv6 without the pro
 fragment that completes it, as in Wireshark. Fragments of a datagram that was complete already are
 repeats and share its fate; all of them again are the datagram again, a network duplicate if that
 was within 2 s. In captures where that was seen (``DecodeSettings.nested``) a datagram may carry a
-fragment of another, as where a tunnel's packets were too long for the way; they share a fate.
+fragment of another, as where a tunnel's packets were too long for the way; they share a fate. A
+segment of TCP goes on to its connection (``DecodeSettings.fragmented``).
 """
 
 import ipaddress
@@ -24,8 +25,7 @@ from seqaudit.decoders.capture.reader import Records
 from seqaudit.decoders.contract.events import FRAME_BITS, ByName, Flag
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
-from seqaudit.decoders.network.account import OF_NOBODY, Accounts
-from seqaudit.decoders.network.checksum_kernels import TCP
+from seqaudit.decoders.network.account import OF_NOBODY, Account, Accounts
 from seqaudit.decoders.network.checksums import ChecksumCheck
 from seqaudit.decoders.network.fragment_rows import described, read_segments
 from seqaudit.decoders.network.ip_datagram import Assembly, DatagramFate, Fragment, FrameSums
@@ -38,6 +38,16 @@ from seqaudit.decoders.network.packets import (
     Packets,
 )
 from seqaudit.decoders.stages.registry import NOBODY, DecodeSettings, Dispatcher
+from seqaudit.decoders.tcp.segments import (
+    MORE_SHIFT,
+    OUTGOING_BIT,
+    WIRE_SHIFT,
+    Key,
+    SegmentFinder,
+    Segments,
+    segments_of,
+)
+from seqaudit.decoders.tcp.wire import Segment
 
 TIMEOUT_NS: Final = 30_000_000_000
 DUPLICATE_NS: Final = k.WINDOW_NS  # as of datagrams in one piece
@@ -53,11 +63,10 @@ BATCH_BYTES: Final = 4 << 20
 
 RAW: Final = 101  # LINKTYPE_RAW
 FRAME_MASK: Final = (1 << FRAME_BITS) - 1
+FACTS_MASK: Final = (1 << WIRE_SHIFT) - 1  # but how many frames and bytes
 #: Why a datagram is not counted here: it is of a network that is a capture of its own.
 ELSEWHERE: Final = "of another network"
 DAMAGED: Final = SETTLED[k.DAMAGED][1]
-
-Key = tuple[int, str]  # capture, and the carrier of rows or the identity of a datagram
 
 
 @dataclass(slots=True)
@@ -81,6 +90,7 @@ class Offered(NamedTuple):
         ttl: lowest and highest of that packet; null: it came in no tunnel.
         nested: that packet is a fragment itself, and this capture was not known to have such.
         tunnel: that carries it (``packet_words.TUNNEL``); 0: none.
+        segment: it is one of this connection; null: none is.
     """
 
     whole: Whole
@@ -94,6 +104,7 @@ class Offered(NamedTuple):
     ttl: tuple[int, int] | None
     nested: bool
     tunnel: int
+    segment: tuple[Key, Segment] | None = None
 
 
 @dataclass(slots=True)
@@ -137,6 +148,7 @@ class Assembler:
         self._seen_bytes = 0
         self._accounts = Accounts()
         self._seen: dict[tuple[int, int], NetworksSeen] = {}
+        self._segments: list[tuple[Key, Segment]] = []
 
     def feed(self, segments: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Take SEGMENT rows in; yields the events of what they complete."""
@@ -153,6 +165,16 @@ class Assembler:
             waiting = max(len(self._ready), len(self._accounts.problems))
             if waiting >= BATCH_DATAGRAMS or self._ready_bytes >= BATCH_BYTES:
                 yield from self._flush()
+
+    def flush(self) -> Iterator[pa.RecordBatch]:
+        """Decode what is complete now, so that ``segments`` has what came up to here."""
+        if self._ready:
+            yield from self._flush()
+
+    def segments(self) -> list[Segments]:
+        """Take those of ``fragmented`` connections, in the order of the capture."""
+        found, self._segments = self._segments, []
+        return [segments_of(found)] if found else []
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """What is still open is incomplete."""
@@ -214,7 +236,7 @@ class Assembler:
                 account.add_tunnelled(
                     facts["source"], facts["destination"], facts["tunnel"], unseen
                 )
-                account.fragments["nested"] = account.fragments.get("nested", 0) + 1
+                account.fragments["nested"] += 1
                 facts |= {"outgoing": int(assembly.outgoing)}
                 if "network" not in facts and "network" in outer:
                     facts["network"] = outer["network"]
@@ -324,11 +346,17 @@ class Assembler:
             count=assembly.frame_count, fresh_id=facts["id"],
         )  # fmt: skip
 
-    def _settle(self, assembly: Assembly, outcome: FrameOutcome, reason: str) -> None:
-        """Count its frames, and those that share its fate."""
+    def _settle(
+        self, assembly: Assembly, outcome: FrameOutcome, reason: str, *, handed: bool = False
+    ) -> None:
+        """Count its frames, and those that share its fate.
+
+        Args:
+            handed: what became of its own is for its connection to say.
+        """
         capture, fates = assembly.first.capture, [assembly.fate]
         for split, frames in assembly.frames.items():
-            self._count(capture, split, outcome, frames, reason)
+            self._count(capture, split, None if handed else outcome, frames, reason)
         for fate in fates:
             fate.outcome, fate.reason = outcome, reason
             for split, frames in fate.frames.items():
@@ -336,12 +364,13 @@ class Assembler:
             fates += fate.shared_by
 
     def _count(
-        self, capture: int, split: int, outcome: FrameOutcome, sums: FrameSums, reason: str
+        self, capture: int, split: int, outcome: FrameOutcome | None, sums: FrameSums, reason: str
     ) -> None:
         if reason == ELSEWHERE:
             return
         account = self._accounts.of(capture, split)
-        account.count(outcome, sums.frames, reason)
+        if outcome is not None:
+            account.count(outcome, sums.frames, reason)
         account.fragments["frames"] += sums.frames
         if self._settings.chosen_of(capture).networks:
             account.sums.add(sums)
@@ -382,18 +411,19 @@ class Assembler:
             assembly = whole.assembly
             if one.reason == DAMAGED:
                 account.add_damaged([whole.frame & FRAME_MASK], [whole.at_ns])
-            self._settle(assembly, one.outcome, one.reason)
+            handed = one.segment is not None and self._hand_over(whole, account, *one.segment)
+            self._settle(assembly, one.outcome, one.reason, handed=handed)
             if one.reason == ELSEWHERE:
                 continue
             if one.tunnel:  # frames in one themselves are counted as in that
                 unseen = 0 if assembly.first.facts.get("tunnel") else assembly.frame_count
                 account.add_tunnelled(one.source, one.destination, one.tunnel, unseen)
             account.fragments["datagrams"] += 1
-            if one.protocol == TCP:
-                account.add_tcp_fragments(assembly.frame_count)
             if one.nested:
-                account.fragments["nested"] = account.fragments.get("nested", 0) + 1
+                account.fragments["nested"] += 1
             count = assembly.frame_count
+            if handed:  # its connection counts the rest
+                continue
             account.add_endpoint(
                 one.protocol, one.destination, one.port, system, count, assembly.wire_bytes
             )
@@ -406,6 +436,19 @@ class Assembler:
         batches += dispatcher.finish()
         checksums.add_to(account.senders)
         return batches, dispatcher.accounts()
+
+    def _hand_over(self, whole: Whole, account: Account, key: Key, segment: Segment) -> bool:
+        """Give a segment to its connection, if that is known to have such."""
+        assembly = whole.assembly
+        account.fragments["tcp"] += assembly.frame_count
+        if key not in self._settings.fragmented:
+            account.fragmented.add(key[1])
+            return False
+        facts = segment.facts & FACTS_MASK | (OUTGOING_BIT if assembly.outgoing else 0)
+        facts |= assembly.wire_bytes << WIRE_SHIFT | assembly.frame_count - 1 << MORE_SHIFT
+        own = segment._replace(frame=whole.frame, at_ns=whole.at_ns, facts=facts)
+        self._segments.append((key, own))
+        return True
 
     def _recognise(self, key: tuple[int, int], wholes: list[Whole]) -> None:
         """Whose incomplete or spoiled datagrams are; what decoders make of them is not kept."""
@@ -443,19 +486,23 @@ class Assembler:
             datagrams.outcome[np.repeat(others, 2)] = FrameOutcome.OTHER
             away = elsewhere(chosen, before, inside).tolist()
             decoded, claimant = dispatcher.decode(datagrams)
+            segments: dict[int, tuple[Key, Segment]] = {}
             if checksums is not None:
                 own = claimant if isinstance(claimant, int) else claimant[::2]
                 checksums.note(packets, own)
+                if (tcp := SegmentFinder().find(packets)) is not None:
+                    segments = dict(zip(tcp[1].tolist(), tcp[0].one_by_one(), strict=True))
                 if networks.any() and not chosen.networks:
                     times = np.array([whole.at_ns for whole in part], np.int64)
                     seen = self._seen.setdefault(key, NetworksSeen())
-                    seen.note(packets, networks, own, np.zeros(0, np.int64), times)
+                    seen.note(packets, networks, own, np.array([*segments], np.int64), times)
             claimed = np.broadcast_to(claimant, datagrams.count)
             batches += decoded
             at = 0
             hosts = packets.datagrams.hosts
-            for whole, is_away, state, part_of, tunnel, protocol, *ends, port, ttl in zip(
-                part, away, *columns, strict=True
+            carried = map(segments.get, range(len(part)))
+            for whole, is_away, segment, state, part_of, tunnel, protocol, *ends, port, ttl in zip(
+                part, away, carried, *columns, strict=True
             ):
                 facts = whole.assembly.first.facts
                 outer = facts["source"], facts["destination"]
@@ -465,7 +512,8 @@ class Assembler:
                 settled = state in SETTLED
                 if settled or is_away:
                     fate = (FrameOutcome.OTHER, ELSEWHERE) if is_away else SETTLED[state]
-                    yield Offered(whole, *fate, "", *where, ttls, False, tunnel)
+                    segment = None if is_away else segment
+                    yield Offered(whole, *fate, "", *where, ttls, False, tunnel, segment)
                     at += 0 if settled else 2
                     continue
                 outcome = FrameOutcome(int(datagrams.outcome[at]))

@@ -1,6 +1,7 @@
 """The second stage: what one piece could not finish alone (decoders/README.md 3).
 
-SEGMENT rows of IP fragments and TCP connections become events; all other rows pass.
+SEGMENT rows of IP fragments and TCP connections become events; all other rows pass. Where segments
+of TCP came in fragments, both meet here (``DecodeSettings.puts_together``).
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,10 +11,11 @@ import pyarrow as pa
 from seqaudit.decoders.contract.arrow import equal, filtered, inverted, true_count
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
+from seqaudit.decoders.network.fragment_rows import TOGETHER
 from seqaudit.decoders.stages.fragments import Assembler
 from seqaudit.decoders.stages.registry import stream_systems
 from seqaudit.decoders.stages.tcp import TcpAssembler
-from seqaudit.decoders.tcp.segments import WIRE_KIND, read_segment_rows
+from seqaudit.decoders.tcp.segments import WIRE_KIND, joined, read_segment_rows
 
 
 def reassemble(
@@ -25,7 +27,9 @@ def reassemble(
         batches: EVENTS rows sorted by (carrier, capture, frame, index).
     """
     fragments = Assembler(settings, by_carrier=True)
-    flows = TcpAssembler(settings, stream_systems(settings), by_carrier=True)
+    systems = stream_systems(settings)
+    flows = TcpAssembler(settings, systems, by_carrier=True)
+    joint = TcpAssembler(settings, systems)
     for batch in batches:
         segments = equal(batch.column("kind"), pa.scalar(int(Kind.SEGMENT), pa.int16()))
         found = true_count(segments)
@@ -39,8 +43,18 @@ def reassemble(
         of_tcp = true_count(tcp)
         if of_tcp < found:
             yield from fragments.feed(filtered(batch, inverted(tcp)) if of_tcp else batch)
-        if of_tcp:
-            rest = filtered(batch, tcp) if of_tcp < found else batch
+        rest = filtered(batch, tcp) if of_tcp < found else batch
+        if settings.fragmented:
+            yield from fragments.flush()
+            together = equal(rest.column("carrier"), TOGETHER)
+            parts = fragments.segments()
+            if true_count(together):
+                parts.append(read_segment_rows(filtered(rest, together), "detail"))
+            if parts:
+                yield from joint.feed(joined(parts))
+            rest = filtered(rest, inverted(together))
+        if len(rest):
             yield from flows.feed(read_segment_rows(rest))
     yield from fragments.finish()
-    yield from flows.finish()
+    for assembler in (flows, joint):
+        yield from assembler.finish()

@@ -28,7 +28,9 @@ from seqaudit.decoders.tcp.framing import (
 from seqaudit.decoders.tcp.segments import (
     MARK_MASK,
     MARK_SHIFT,
+    MORE_SHIFT,
     OUTGOING_BIT,
+    WIRE_MASK,
     WIRE_SHIFT,
     End,
     Key,
@@ -101,10 +103,11 @@ class Tracked:
             self.state = NOBODY
 
     def count(self, direction: int, facts: int) -> None:
-        """One more frame, and what its headers say."""
-        self.frames += 1
-        self.sent[direction] += 1
-        self.wire_bytes[direction] += facts >> WIRE_SHIFT
+        """One more segment: its frame or frames, and what its headers say."""
+        frames = 1 + (facts >> MORE_SHIFT)
+        self.frames += frames
+        self.sent[direction] += frames
+        self.wire_bytes[direction] += facts >> WIRE_SHIFT & WIRE_MASK
         self.marks[direction][facts >> MARK_SHIFT & MARK_MASK] += 1
         ttl = facts & 0xFF
         if ttl < self.low_ttl[direction]:

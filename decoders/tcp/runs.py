@@ -31,7 +31,9 @@ from seqaudit.decoders.tcp.flows import NOBODY, OURS, UNDECIDED, Tracked
 from seqaudit.decoders.tcp.segments import (
     MARK_MASK,
     MARK_SHIFT,
+    MORE_SHIFT,
     OUTGOING_BIT,
+    WIRE_MASK,
     WIRE_SHIFT,
     Key,
     Segments,
@@ -81,6 +83,7 @@ class Runs:
         self._odd = bytearray(self.count + 1)
         marks = np.frombuffer(self._odd, np.uint8)
         marks[self._order[self._links.odd]] = 1
+        marks[:-1][segments.facts >> MORE_SHIFT > 0] = 1
         #: Whose bytes wait to be decoded; those of others are counted nowhere.
         self._counted = [tracked is not None and tracked.state == OURS for tracked in self.tracked]
         ours = np.array(self._counted, np.bool_)
@@ -409,7 +412,7 @@ class _DirectionSegments:
         self.counts = _sums(mine)
         self.latest = _latest(mine)
         self._facts = facts
-        self._wire = _sums(np.where(mine, facts >> WIRE_SHIFT, 0))
+        self._wire = _sums(np.where(mine, facts >> WIRE_SHIFT & WIRE_MASK, 0))
         self._marks = _sums(np.where(mine, _ONE_OF[facts >> MARK_SHIFT & MARK_MASK], 0))
         data = mine & (length > 0)
         self._data = np.flatnonzero(data)

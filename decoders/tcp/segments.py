@@ -8,11 +8,14 @@ SEGMENT has no other use for, because text costs more than the payload:
     source      0: sent by the first end, 1   seqno, stop_seqno   sequence and ack number
     stamp       TCP flags                     conn_id             ``facts``, below
     size        payload bytes on the wire     payload             as captured
+
+Those of a connection of which some came in IP fragments have the carrier of the fragments, and
+``detail`` names the connection.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,6 +31,7 @@ from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import CAPTURE_SYSTEM, OUTGOING
 from seqaudit.decoders.network.checksum_kernels import MARKS, TCP
 from seqaudit.decoders.network.checksums import verified
+from seqaudit.decoders.network.fragment_rows import TOGETHER
 from seqaudit.decoders.network.hosts import Hosts, Made
 from seqaudit.decoders.network.packets import Packets
 from seqaudit.decoders.tcp.wire import ACK, SYN, Segment
@@ -43,11 +47,13 @@ LARGE: Final = 640
 SLOTS: Final = 1 << 16
 
 #: ``facts``: TTL, whether the link layer says outgoing, what its checksum is (a mark of
-#: ``checksum_kernels``), bytes of the frame on the wire.
+#: ``checksum_kernels``), bytes on the wire, and how many frames more than one it came in.
 OUTGOING_BIT: Final = 1 << 8
 MARK_SHIFT: Final = 9
 MARK_MASK: Final = MARKS - 1
 WIRE_SHIFT: Final = 11
+WIRE_MASK: Final = 0xFFFFFFFF
+MORE_SHIFT: Final = 43
 
 End = tuple[str, int]
 Buffer = bytes | bytearray | memoryview
@@ -363,10 +369,33 @@ class Numbers:
         self.high = np.append(self.high, (fresh >> np.uint64(32)).astype(np.int64))
 
 
-def segment_rows(segments: Segments) -> pa.RecordBatch:
+def joined(parts: Sequence[Segments]) -> Segments:
+    """Segments of several, at least one, in the order of the capture; their bytes are copied."""
+    parts = [part.copied() for part in parts]
+    keys = list(dict.fromkeys(key for part in parts for key in part.keys))
+    numbers = {key: number for number, key in enumerate(keys)}
+    at = 0
+    for part in parts:
+        part.flow = np.array([numbers[key] for key in part.keys], np.int64)[part.flow]
+        part.start, part.stop = part.start + at, part.stop + at
+        at += len(part.data)
+    columns = map(np.concatenate, zip(*(part.columns() for part in parts), strict=True))
+    together = Segments(keys, b"".join(part.data for part in parts), *columns)
+    return together.take(np.argsort(together.frame, kind="stable"))
+
+
+def segment_rows(segments: Segments, fragmented: Collection[Key] = ()) -> pa.RecordBatch:
+    """SEGMENT rows.
+
+    Args:
+        fragmented: connections of which some segments came in IP fragments.
+    """
     count = segments.count
     numbers, flow = grouped(segments.flow)
     keys = [segments.keys[number] for number in numbers.tolist()]
+    own = [key[1] for key in keys]
+    shared = {"detail": text_column(own, flow)} if fragmented else {}
+    carriers = [TOGETHER if key in fragmented else key[1] for key in keys]
     zeros = np.zeros(count, np.int64)
     sizes = segments.stop - segments.start
     return event_batch(
@@ -379,11 +408,12 @@ def segment_rows(segments: Segments) -> pa.RecordBatch:
             "at_ns": segments.at_ns,
             "last_at_ns": segments.at_ns,
             "system": repeated(CAPTURE_SYSTEM, count),
-            "carrier": text_column([carrier for _, carrier in keys], flow),
+            "carrier": text_column(carriers, flow),
             "conversation": repeated(NO_CONVERSATION, count),
             "source": text_column(DIRECTIONS, segments.direction),
             "kind": np.full(count, int(Kind.SEGMENT), np.int16),
             "wire_kind": repeated(WIRE_KIND, count),
+            **shared,
             "seqno": segments.seq,
             "stop_seqno": segments.ack,
             "count": zeros + 1,
@@ -404,8 +434,9 @@ def segment_rows(segments: Segments) -> pa.RecordBatch:
     )
 
 
-def read_segment_rows(batch: pa.RecordBatch) -> Segments:
-    carriers, sources = encoded(batch.column("carrier")), encoded(batch.column("source"))
+def read_segment_rows(batch: pa.RecordBatch, named_by: str = "carrier") -> Segments:
+    """The segments of some rows; a column names the connection of each."""
+    carriers, sources = encoded(batch.column(named_by)), encoded(batch.column("source"))
     carrier, capture = carriers.indices.to_numpy(), batch.column("capture").to_numpy()
     captures, which = grouped(capture)
     numbers, flow = grouped(carrier.astype(np.int64) * len(captures) + which)

@@ -20,8 +20,7 @@ rest on, and are weighed once more here.
                     the rules of loss say whether it was lost or not captured
     CP006           a hole at each datagram of a system that could not be decoded, by its frame
     CP012           none here: of what was not captured nobody knows the stream; what rests on its
-                    absence is likely at most without a certificate; everywhere, if it may be in
-                    fragments of TCP segments
+                    absence is likely at most without a certificate
     CP015, CP016    none: each engine keeps what was sent before, and what was open at the end
 """
 
@@ -63,11 +62,6 @@ def spans_of(account: MergedAccount, vantage: Vantage) -> list[Span]:
     if count := account.undecoded_frames["count"]:
         why = f"{_counted(count, 'datagram')} not decoded"
         spans += _at_each(Doubt.UNDECODED, account.undecoded_frames, why)
-    fragments = account.figures["fragments"].get("tcp")
-    if fragments and account.figures["tcp"].get("holes"):
-        everywhere(
-            Doubt.UNDECODED, f"{_counted(fragments, 'frame')} with fragments of TCP not read"
-        )
     if not vantage.sure:
         everywhere(Doubt.ELSEWHERE, MAY_BE_MIRROR)
     doubled = twice([account.twice])

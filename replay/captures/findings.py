@@ -116,7 +116,7 @@ def _judged(account: MergedAccount) -> Iterator[Finding]:
     yield from _damaged(account)
     yield from _fragments(figures["fragments"])
     yield from _undecoded(account)
-    yield from _bytes_missing(figures["tcp"], figures["fragments"].get("tcp", 0))
+    yield from _bytes_missing(figures["tcp"])
     yield from _order(account.order)
     if tick := account.tick:
         yield _finding(
@@ -132,21 +132,8 @@ def _judged(account: MergedAccount) -> Iterator[Finding]:
         yield _finding("CP011", "{problem}; what could be unpacked was audited.", problem=problem)
 
 
-def _bytes_missing(tcp: Mapping[str, int], fragments: int) -> Iterator[Finding]:
-    """Bytes of connections that never came: acknowledged, or given up before anybody did that; or
-    that may have come in fragments."""
-    if fragments and tcp.get("holes"):
-        yield _finding(
-            "CP012",
-            "{bytes:byte} of TCP connections, in {count:stretch}, are in no whole segment here. "
-            "They may be in {fragments:frame} with IP fragments of TCP, which are not put "
-            "together: whether they were captured, and what they hold, cannot be told.",
-            Certainty.UNDECIDABLE,
-            bytes=tcp["hole_bytes"],
-            count=tcp["holes"],
-            fragments=fragments,
-        )
-        return
+def _bytes_missing(tcp: Mapping[str, int]) -> Iterator[Finding]:
+    """Bytes of connections that never came: acknowledged, or given up before anybody did that."""
     unacked = tcp.get("unacked_holes", 0), tcp.get("unacked_hole_bytes", 0)
     if holes := tcp.get("holes", 0) - unacked[0]:
         yield _finding(

@@ -110,8 +110,7 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "here. Those that were acknowledged were delivered: the network did not lose them.",
         "The other side acknowledged bytes that never came; or, where no ACK shows that, so many "
         "later ones came that they no longer can. The next frame is found by looking for two in a "
-        "row. Segments that came in IP fragments are not put together: where there are any, "
-        "whether bytes were captured cannot be told.",
+        "row.",
         "Capture closer to the host, with a larger buffer, and whole packets.",
         "jgroups.md 1.9; RFC 9293"),
     error(

@@ -256,25 +256,32 @@ def test_what_came_in_fragments_of_fragments_is_judged_as_if_it_had_not(
 
 
 @pytest.mark.parametrize("tunnelled", [False, True])
-def test_bytes_of_tcp_that_came_in_fragments_are_not_said_to_be_missing(
+def test_segments_of_tcp_that_came_in_fragments_are_read_as_if_they_had_not(
     bench: Bench, tunnelled: bool
 ) -> None:
-    """They are not put together, and that is said; nothing that rests on them is proven."""
-    plain = bench.records("raims/tcp-partition-1/B.pcap")
+    """The capture is decoded once more: they meet the others of their connection in one place, and
+    it says the same wherever it is cut."""
+    name = "raims/tcp-partition-1/B.pcap"
+    plain = bench.records(name)
     if tunnelled:
         sent = in_fragments(behind(plain, in_vxlan, 5), 5000)
+        expected = bench.report(bench.write("tunnel", behind(plain, in_vxlan, 5)))
     else:
         sent = [replace(r, data=p, size=len(p)) for r in plain for p in in_own_fragments(r.data)]
-    report = bench.report(bench.write("segments", sent))
-    fragments = report["captures"][0]["fragments"]["tcp"]
-    assert fragments > 50
-    if tunnelled:  # all that has bytes
-        ((_, why),) = unjudged(report)
-        assert f"(nearest: {fragments} fragments of TCP, which is not put together" in why
-    else:
-        (told,) = (f for f in report["findings"] if f["rule"] == "CP012")
-        assert told["certainty"] == "cannot be told"
-    assert not [f for f in report["findings"] if f["certainty"] == "proven"]
+        expected = bench.report(bench.write("plain", plain))
+    segments = bench.write("segments", sent)
+    report = bench.report(segments)
+    (own,), (other,) = report["captures"], expected["captures"]
+    assert own["fragments"]["tcp"] > 50
+    assert own["messages_by"] == other["messages_by"]
+    assert sum(own["frames_by"].values()) == own["frames"] == len(sent)
+    for part in ("streams", "gaps"):
+        assert without_frames(report[part]) == without_frames(expected[part]), part
+    rules = [Counter(one["rule"] for one in told["findings"]) for told in (report, expected)]
+    assert rules[0] == rules[1]
+    borders = record_offsets(segments.read_bytes())
+    cut = Options(engine="direct", cuts={str(segments): borders[100 : len(borders) : 150]})
+    assert bench.report(segments, cut) == report
 
 
 def without_frames(rows: Any) -> Any:

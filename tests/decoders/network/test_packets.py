@@ -360,9 +360,11 @@ def test_a_fragment_is_for_the_second_stage(offset: int, more: bool) -> None:
     row = one(ethernet(ipv4(bytes(64), offset=offset, more=more)))
     assert (row["state"], row["fragment"]) == (k.FRAGMENT_STATE, offset << 1 | more)
     assert (row["payload"], row["length"]) == (bytes(64), 64)
-    assert (
-        one(ethernet(ipv4(bytes(64), protocol=6, offset=offset, more=more)))["state"] == k.NOT_UDP
+    tcp, sctp = (
+        one(ethernet(ipv4(bytes(64), protocol=protocol, offset=offset, more=more)))["state"]
+        for protocol in (6, 132)
     )
+    assert (tcp, sctp) == (k.FRAGMENT_STATE, k.NOT_UDP)
 
 
 def test_tcp_keeps_its_ports_and_where_it_begins() -> None:
@@ -399,9 +401,9 @@ def test_an_atomic_fragment_is_an_ordinary_datagram_with_an_id() -> None:
 
 @pytest.mark.parametrize(
     ("following", "state"),
-    [(17, k.FRAGMENT_STATE), (60, k.FRAGMENT_STATE), (6, k.NOT_UDP), (58, k.NOT_UDP)],
+    [(17, k.FRAGMENT_STATE), (60, k.FRAGMENT_STATE), (6, k.FRAGMENT_STATE), (58, k.NOT_UDP)],
 )
-def test_an_ipv6_fragment_is_shipped_if_udp_may_be_in_it(following: int, state: int) -> None:
+def test_an_ipv6_fragment_is_shipped_if_udp_or_tcp_may_be_in_it(following: int, state: int) -> None:
     inner = extension(44, fragment6(following, bytes(64), offset=64, more=True))
     row = one(ipv6(inner, next_header=0), 229)
     assert (row["state"], row["fragment"]) == (state, 64 << 1 | 1)
@@ -772,7 +774,7 @@ def model_ipv4(view: View, at: int) -> str | Model:
     offset, more = (place & 0x1FFF) * 8, bool(place & 0x2000)
     if offset or more:
         model_fragment(offset, more, view.end - at, 65515)
-        if protocol not in (17, 113, *TUNNELS):
+        if protocol not in (6, 17, 113, *TUNNELS):
             raise OtherError
         return "fragment"
     ident = -1 if ident == 0 and place & 0x4000 else ident
@@ -804,7 +806,7 @@ def model_ipv6(view: View, at: int) -> str | Model:
             at += 8
             if place & 0xFFF9:
                 model_fragment(place & 0xFFF8, bool(place & 1), view.end - at, 65535)
-                if following not in (17, 113, *TUNNELS, 0, 43, 44, 51, 60, 135, 139, 140):
+                if following not in (6, 17, 113, *TUNNELS, 0, 43, 44, 51, 60, 135, 139, 140):
                     raise OtherError
                 return "fragment"
         else:

@@ -124,12 +124,6 @@ def test_a_datagram_that_could_not_be_decoded_is_a_hole_at_its_place() -> None:
     assert worth.judge(beside, None).certainty is Certainty.PROVEN
 
 
-def test_where_bytes_of_tcp_may_be_in_fragments_anything_is_in_doubt() -> None:
-    given = {"fragments": {"tcp": 2}, "tcp": {"holes": 1}}
-    assert damaged_spans(**given) == [(Doubt.UNDECODED, BEGINNING, END)]
-    assert damaged_spans(fragments={"tcp": 2}) == []
-
-
 def test_a_late_record_that_may_stand_behind_a_step_leaves_order_and_times_in_doubt() -> None:
     spans = spans_of(merged(order={"guessed": [[5, 8]]}), Vantage())
     assert [(s.doubt, s.first, s.last) for s in spans] == [

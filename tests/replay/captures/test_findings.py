@@ -119,15 +119,6 @@ def test_cp012_holes_of_tcp_connections_are_the_captures() -> None:
     assert judged(tcp={"flows": 3, "holes": 0, "retransmitted_segments": 7}) == []
 
 
-def test_cp012_of_bytes_that_may_have_come_in_fragments_nothing_can_be_told() -> None:
-    """IP fragments of TCP are counted, and not put together."""
-    holes = {"holes": 2, "hole_bytes": 1900, "unacked_holes": 1, "unacked_hole_bytes": 4}
-    assert judged(tcp=holes, fragments={"tcp": 7}) == [
-        ("CP012", "cannot be told", {"count": 2, "bytes": 1900, "fragments": 7})
-    ]
-    assert judged(tcp={"holes": 0}, fragments={"tcp": 7}) == []
-
-
 def test_cp012_of_bytes_that_nobody_acknowledged_nothing_says_that_they_were_delivered() -> None:
     given_up = {"unacked_holes": 1, "unacked_hole_bytes": 4}
     assert judged(tcp={"holes": 2, "hole_bytes": 1900} | given_up) == [
