@@ -198,7 +198,8 @@ def _others(
     if way.name == "no-at" and spoiled.at is None:
         yield from figures.differences(whole, audited.report)
     tells = way.name == "rotated" and isinstance(choice, Rotation) and choice.tells
-    if tells or way.name == "mirrored":
+    entire = way.name == "fragmented" and isinstance(choice, tuple) and not choice[-1]
+    if tells or entire or way.name == "mirrored":
         for rule, how in figures.other_findings(whole, audited.report):
             yield rule, "the report is another", how
 

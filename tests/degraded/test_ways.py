@@ -362,6 +362,29 @@ def test_a_mirror_wraps_each_frame_whole(tunnel: str) -> None:
         assert int.from_bytes(record.data[16:18], "big") == len(record.data) - 14
 
 
+@pytest.mark.parametrize("kind", ["packets", "in vxlan"])
+def test_a_narrow_path_takes_long_packets_in_fragments(kind: str) -> None:
+    """Together they have the bytes of the packet, and no frame that fits is another."""
+    found = subject()
+    ((_, wrapped),) = spoiled("mirrored", "vxlan").files
+    before = found.capture if kind == "packets" else wrapped
+    whole = only(spoiled("fragmented", (kind, 60, 0)))
+    parts = iter(whole)
+    for record in before.records:
+        ip = hosts.network(before, record)
+        carried = b""
+        while len(carried) < len(record.data) - ip - 20:
+            part = next(parts)
+            assert len(part.data) - ip <= 60 and part.at_ns == record.at_ns
+            assert part.data[ip + 10 : ip + 12] == hosts.checksum(part.data[ip : ip + 20])
+            assert int.from_bytes(part.data[ip + 6 : ip + 8], "big") & 0x1FFF == len(carried) >> 3
+            carried += part.data[ip + 20 :]
+        assert carried == record.data[ip + 20 :]
+        assert not int.from_bytes(part.data[ip + 6 : ip + 8], "big") & 0x2000
+    assert next(parts, None) is None
+    assert len(only(spoiled("fragmented", (kind, 60, 5)))) < len(whole)
+
+
 def test_several_ways_are_named_and_none_sorts_by_a_clock_that_was_set() -> None:
     sets_clock = ("step", "drift", "slew", "coarse")
     sorts = ("merged", "forwarded", "twice", "disorder")

@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Any, Final
 
-from tests.degraded import hosts, offload
+from tests.degraded import fragments, hosts, offload
 from tests.degraded.captures import SECOND_NS, Capture, Record
 
 MILLISECOND_NS: Final = 1_000_000
@@ -420,6 +420,28 @@ def _mirrored(subject: Subject, tunnel: str) -> Spoiled:
         for header in (hosts.TUNNELS[tunnel](record.size),)
     )
     return _same_place(subject, wrapped)
+
+
+def _narrow(subject: Subject) -> Sequence[tuple[str, int, int]]:
+    """(what is too long for the path, the longest packet that is not, percent of frames lost)."""
+    kinds = ("packets", *(f"in {tunnel}" for tunnel in _tunnels(subject)))
+    return [(kind, size, lost) for kind in kinds for size in (1300, 576, 150) for lost in (0, 1, 5)]
+
+
+def _in_fragments(subject: Subject, choice: tuple[str, int, int]) -> Spoiled:
+    """A path, or what carries a tunnel, that is too narrow."""
+    kind, size, lost = choice
+    sent = subject.capture
+    if kind != "packets":
+        ((_, sent),) = _mirrored(subject, kind.removeprefix("in ")).files
+    rng = _rng(subject, choice)
+    found = [
+        part
+        for number, record in enumerate(sent.records, 1)
+        for part in fragments.in_fragments(sent, record, size, number & 0xFFFF)
+        if rng.random() * 100 >= lost
+    ]
+    return _same_place(subject, found)
 
 
 def _tags(subject: Subject) -> Sequence[int]:
@@ -873,6 +895,12 @@ WAYS: Final[tuple[Way, ...]] = (
     ),
     Way("offloaded", "TCP segments merged by the network card", _segments, _offloaded),
     Way("mirrored", "frames wrapped by a mirror", _tunnels, _mirrored),
+    Way(
+        "fragmented",
+        "long packets, or a mirror's, in IP fragments of which some percent are missing",
+        _narrow,
+        _in_fragments,
+    ),
     Way(
         "sampled",
         "one frame of so many",
