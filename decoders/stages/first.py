@@ -81,8 +81,8 @@ def decode_piece(
     dispatcher = Dispatcher(settings)
     account = Account(piece.capture, piece.split, dispatcher.systems)
     streams = _PieceSegments(piece, settings, account, compile_it=compile_it)
-    here = settings.finish_fragments and piece.whole
-    assembler = Assembler(settings, compile_it=compile_it) if here else None
+    of_file = partial(Assembler, settings, compile_it=compile_it, nobodys=streams.refuses)
+    assembler = of_file() if settings.finish_fragments and piece.whole else None
     carriers = _carriers(settings, account)
     seen, chosen = NetworksSeen(), None
     if (networks := settings.chosen_of(piece.capture)).networks:
@@ -216,7 +216,7 @@ class _PieceSegments:
             return
         segments, rows = found
         followed, refused = self._look.feed(packets, segments, rows)
-        self.rows = rows[self._finder.states[segments.flow] != LEFT]
+        self.rows = rows[self._finder.states[segments.flow] < LEFT]
         if self._sniffer is not None:
             self._sniffer.refused(refused)
         yield from self._follow(followed)
@@ -232,6 +232,10 @@ class _PieceSegments:
             yield from self._assembler.finish()
         elif self._sniffer is not None:
             yield from map(self._rows, self._sniffer.finish())
+
+    def refuses(self, carrier: str) -> bool:
+        """Whether the first bytes of a connection are nobody's."""
+        return self._finder.refused(carrier)
 
     def _follow(self, followed: Sequence[Segments]) -> Iterator[pa.RecordBatch]:
         for segments in followed:

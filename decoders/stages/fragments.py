@@ -14,7 +14,7 @@ segment of TCP goes on to its connection (``DecodeSettings.fragmented``).
 """
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -124,6 +124,7 @@ class Assembler:
         settings: for the decoders.
         by_carrier: rows come carrier by carrier, so one is open at a time; else in frame order.
         compile_it: form of the kernels; None: the settings', or by the amount so far.
+        nobodys: whether a TCP connection (its carrier) is known to be nobody's.
     """
 
     def __init__(
@@ -133,11 +134,13 @@ class Assembler:
         by_carrier: bool = False,
         compile_it: bool | None = None,
         held_bytes: int = HELD_BYTES,
+        nobodys: Callable[[str], bool] = lambda carrier: False,
     ) -> None:
         self._settings = replace(settings, templates=None)
         self._by_carrier = by_carrier
         self._compile_it = settings.compile_it if compile_it is None else compile_it
         self._limit = held_bytes
+        self._nobodys = nobodys
         self._carrier: Key | None = None  # of the last row
         self._open: dict[Key, Assembly] = {}
         self._held = 0
@@ -442,7 +445,8 @@ class Assembler:
         assembly = whole.assembly
         account.fragments["tcp"] += assembly.frame_count
         if key not in self._settings.fragmented:
-            account.fragmented.add(key[1])
+            if key[1] not in account.fragmented and not self._nobodys(key[1]):
+                account.fragmented.add(key[1])
             return False
         facts = segment.facts & FACTS_MASK | (OUTGOING_BIT if assembly.outgoing else 0)
         facts |= assembly.wire_bytes << WIRE_SHIFT | assembly.frame_count - 1 << MORE_SHIFT

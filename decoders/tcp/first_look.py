@@ -44,6 +44,7 @@ from seqaudit.decoders.tcp.segments import (
     MARK_MASK,
     MARK_SHIFT,
     MIDDLE,
+    REFUSED,
     WANTED,
     WIRE_SHIFT,
     Key,
@@ -139,9 +140,10 @@ class FirstLook:
         if asleep + np.count_nonzero(waiting[fates.group]) > HELD:
             waiting[:] = False
         middle = fates.middle & ~forced & ~refused  # what a RST ends goes on with a SYN only
-        states[fates.numbers] = np.where(refused, LEFT, np.where(waiting, FRESH, WANTED))
+        states[fates.numbers] = np.where(refused, REFUSED, np.where(waiting, FRESH, WANTED))
+        states[fates.numbers[refused & fates.ends]] = LEFT  # bytes may have come in IP fragments
         states[fates.numbers[middle]] = MIDDLE
-        handed = np.flatnonzero(states[segments.flow] != LEFT)
+        handed = np.flatnonzero(states[segments.flow] < LEFT)
         self._hand_over(ends[handed], segments.facts[handed] >> WIRE_SHIFT)
         out, others = self._divided(segments, keys, held, fates, refused, waiting)
         return out, chain(map(segments.keys.__getitem__, fates.numbers[refused].tolist()), others)
@@ -286,6 +288,7 @@ class _Fates:
         numbers: of the connections.
         group: connection of each place.
         waiting: nothing speaks against it, and no byte has come.
+        ends: it ends before any byte.
     """
 
     def __init__(self, segments: Segments, held: int) -> None:
@@ -353,8 +356,8 @@ class _Fates:
         begun = np.where(direction[at] == 0, seqs[0], seqs[1])
         follows = (begun >= 0) & ((begun + 1) & MASK == seq[at])
         reset = flags[at] & RST > 0
-        self._ends = self._decides & (closes | reset) & ~syn[at]
-        speaks = self._decides & ~self._ends & ~syn[at] & follows & ~silent
+        self.ends = self._decides & (closes | reset) & ~syn[at]
+        speaks = self._decides & ~self.ends & ~syn[at] & follows & ~silent
         speaks &= ~np.logical_or.reduceat(before & fin, starts)
         row = order[at]
         self._speaks = speaks & (segments.stop[row] > segments.start[row])
@@ -364,7 +367,7 @@ class _Fates:
     def refused(self, systems: Sequence[StreamSystem]) -> Bools:
         """Connections that are nobody's."""
         speaking = np.flatnonzero(self._speaks)
-        refused = self._ends.copy()
+        refused = self.ends.copy()
         if len(speaking):
             segments, row = self._segments, self._row[speaking]
             heads = Heads.of(segments.data, segments.start[row], segments.stop[row])

@@ -159,12 +159,14 @@ def ends_of(carrier: str) -> tuple[End, End]:
 
 
 #: What ``SegmentFinder`` knows of a connection: nothing yet; that its segments are wanted, whatever
-#: they are; that it is nobody's, so that they are left out until another one begins there.
+#: they are; that it was caught in the middle, and waits for bytes enough to be judged.
 FRESH: Final = 0
 WANTED: Final = 1
-LEFT: Final = 2
-#: Or that it was caught in the middle, and that it waits for bytes enough to be judged.
-MIDDLE: Final = 3
+MIDDLE: Final = 2
+#: From here on: that it is nobody's, so that they are left out until another one begins there; and
+#: that its very first bytes say so.
+LEFT: Final = 3
+REFUSED: Final = 4
 
 
 class SegmentFinder:
@@ -190,6 +192,12 @@ class SegmentFinder:
             self.states[number] = state
         else:
             self._before[carrier] = state
+
+    def refused(self, carrier: str) -> bool:
+        """Whether the first bytes of the connection that is the carrier's now are nobody's."""
+        number = self._keys.number(carrier)
+        state = self._before.get(carrier, FRESH) if number is None else self.states[number]
+        return bool(state == REFUSED)
 
     @property
     def keys(self) -> Sequence[Key]:
@@ -277,7 +285,7 @@ class SegmentFinder:
         return flow, source <= destination
 
     def _wanted(self, flow: Int64s, flags: Int64s) -> npt.NDArray[np.bool_]:
-        wanted: npt.NDArray[np.bool_] = self.states[flow] != LEFT
+        wanted: npt.NDArray[np.bool_] = self.states[flow] < LEFT
         begins = ~wanted & (flags & (SYN | ACK) == SYN)
         for row in np.flatnonzero(begins).tolist():  # another connection may begin
             if not wanted[row]:

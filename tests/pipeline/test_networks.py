@@ -24,6 +24,7 @@ from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared import plan
 from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.decoders.network.builders import record_offsets
+from tests.degraded import fragments
 from tests.degraded.captures import Capture, Pcap, Record, read
 
 DIRECT: Final = Options(engine="direct")
@@ -34,6 +35,7 @@ OF_FRAMES: Final = (
     "frames", "frames_by", "bytes", "wire_bytes", "first_ns", "last_ns", "links", "fragments",
 )  # fmt: skip
 PARTS: Final = ("streams", "gaps", "findings", "views", "connections", "queries", "windows")
+PUSHED: Final = 0x08  # flag of TCP
 IP: Final = bytes([172, 16, 0, 1, 172, 16, 0, 2])
 
 #: Two recordings of hosts of the same addresses.
@@ -253,6 +255,25 @@ def test_what_came_in_fragments_of_fragments_is_judged_as_if_it_had_not(
     borders = record_offsets(twice.read_bytes())
     cut = Options(engine="direct", cuts={str(twice): borders[100 : len(borders) : 150]})
     assert bench.report(twice, cut) == report
+
+
+@pytest.mark.parametrize("name", ["zenoh/tcp-clean-3/sub.pcap", "jgroups/tcp-first-lost-1/B.pcap"])
+def test_a_connection_whose_every_byte_came_in_fragments_is_read(bench: Bench, name: str) -> None:
+    """Without them it begins and ends, and says nothing."""
+    records, of = bench.records(name), read(bench.fixtures / name)
+    sent = [
+        part
+        for number, record in enumerate(records, 1)
+        for part in (
+            fragments.in_fragments(of, record, 44, number)
+            if record.data[47] & PUSHED
+            else (record,)
+        )
+    ]
+    report, expected = (
+        bench.report(bench.write(*named)) for named in (("parts", sent), ("whole", records))
+    )
+    assert report["captures"][0]["messages_by"] == expected["captures"][0]["messages_by"] != {}
 
 
 @pytest.mark.parametrize("tunnelled", [False, True])
