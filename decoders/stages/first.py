@@ -203,7 +203,14 @@ class _PieceSegments:
             )
         else:
             self._sniffer = Sniffer(settings, systems, account, self._finder)
-        self._look = FirstLook(settings, systems, account, self._finder, compile_it=compile_it)
+        self._look = FirstLook(
+            settings,
+            systems,
+            account,
+            self._finder,
+            whole=self._sniffer is None,
+            compile_it=compile_it,
+        )
 
     def feed(self, packets: Packets) -> Iterator[pa.RecordBatch]:
         if self._assembler is None and self._sniffer is None:
@@ -224,7 +231,7 @@ class _PieceSegments:
     def finish(self) -> Iterator[pa.RecordBatch]:
         if self._assembler is None and self._sniffer is None:
             return
-        followed, refused = self._look.finish(whole=self._sniffer is None)
+        followed, refused = self._look.finish()
         if self._sniffer is not None:
             self._sniffer.refused(refused)
         yield from self._follow(followed)

@@ -164,6 +164,9 @@ class Sniffer:
             tracked.count(segment.direction, segment.facts)
         if tracked.state == OURS:
             self._ship(key, proven=True)
+        elif tracked.state == NOBODY and tracked.flow.closed and not tracked.flow.began:
+            self._ship(key, proven=False)  # its bytes may be in another piece
+            tracked.state = OURS
         elif tracked.state == NOBODY:
             self._withhold(key)
         elif len(self._held) > MAX_UNDECIDED or self._held_bytes > UNDECIDED_TOTAL:

@@ -86,6 +86,7 @@ class FirstLook:
     Args:
         account: of the piece; what is followed is handed over.
         finder: whose numbers of connections and ``states`` these are.
+        whole: there is no other piece of the capture, in which more may have come or come yet.
     """
 
     def __init__(
@@ -95,8 +96,10 @@ class FirstLook:
         account: Account,
         finder: SegmentFinder,
         *,
+        whole: bool,
         compile_it: bool,
     ) -> None:
+        self._whole = whole
         self._systems = [one for name, one in systems.items() if name not in settings.no_decode]
         self._ports = np.array(
             [port for transport, port, _ in settings.decode_as if transport == "tcp"], np.int64
@@ -134,12 +137,12 @@ class FirstLook:
         together = candidates if held is None else _joined(held.segments, candidates)
         fates = _Fates(together, 0 if held is None else held.segments.count)
         forced = self._forced(fates.numbers)
-        refused = fates.refused(self._systems) & ~forced
+        refused = fates.refused(self._systems, unopened=self._whole) & ~forced
         waiting = fates.waiting & ~forced
         asleep = 0 if self._held is None else self._held.segments.count
         if asleep + np.count_nonzero(waiting[fates.group]) > HELD:
             waiting[:] = False
-        middle = fates.middle & ~forced & ~refused  # what a RST ends goes on with a SYN only
+        middle = fates.middle & ~forced & ~fates.ends  # what a RST ends goes on with a SYN only
         states[fates.numbers] = np.where(refused, REFUSED, np.where(waiting, FRESH, WANTED))
         states[fates.numbers[refused & fates.ends]] = LEFT  # bytes may have come in IP fragments
         states[fates.numbers[middle]] = MIDDLE
@@ -148,15 +151,11 @@ class FirstLook:
         out, others = self._divided(segments, keys, held, fates, refused, waiting)
         return out, chain(map(segments.keys.__getitem__, fates.numbers[refused].tolist()), others)
 
-    def finish(self, *, whole: bool) -> tuple[list[Segments], list[Key]]:
-        """No more segments: those that go on, and connections that are refused.
-
-        Args:
-            whole: there is no other piece of the capture, in which more may come.
-        """
-        found = self._middle.finish(0 if whole else MIDDLE_BYTES)
+    def finish(self) -> tuple[list[Segments], list[Key]]:
+        """No more segments: those that go on, and connections that are refused."""
+        found = self._middle.finish(0 if self._whole else MIDDLE_BYTES)
         out, refused = self._settle(*found, self._finder.keys)
-        if whole and self._held is not None:  # no byte of them will come
+        if self._whole and self._held is not None:  # no byte of them will come
             self._take_back(self._held)
             self._held = None
         return [*out, *self.renumbered()], refused
@@ -340,7 +339,7 @@ class _Fates:
         ]
         for one in (0, 1):
             good &= ~(by[0][one] & (by[0][1 - one] | by[1][one]))
-        opens = by[0][0] | by[0][1]
+        self._opens = opens = by[0][0] | by[0][1]
         first_syn = np.minimum.reduceat(np.where(before & syn, places, none), starts)
         good &= ~opens | bare[np.minimum(first_syn, none - 1)]
         self.waiting = good & (first == none)
@@ -364,10 +363,14 @@ class _Fates:
         self._row = row
         assert not np.any(self._speaks & (row < held)), "what is held has no bytes"
 
-    def refused(self, systems: Sequence[StreamSystem]) -> Bools:
-        """Connections that are nobody's."""
+    def refused(self, systems: Sequence[StreamSystem], *, unopened: bool) -> Bools:
+        """Connections that are nobody's.
+
+        Args:
+            unopened: also those that end before any byte and of which no SYN came.
+        """
         speaking = np.flatnonzero(self._speaks)
-        refused = self.ends.copy()
+        refused = self.ends & (unopened | self._opens)
         if len(speaking):
             segments, row = self._segments, self._row[speaking]
             heads = Heads.of(segments.data, segments.start[row], segments.stop[row])

@@ -296,8 +296,8 @@ def followed_of(capture: Capture, *, all_left: bool) -> list[Segments]:
         patch.setattr(FirstLook, "feed", noted)
         finish = FirstLook.finish
 
-        def ended(self: FirstLook, *, whole: bool) -> Any:
-            out, refused = finish(self, whole=whole)
+        def ended(self: FirstLook) -> Any:
+            out, refused = finish(self)
             followed.extend(out)
             return out, refused
 
