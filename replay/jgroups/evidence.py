@@ -58,6 +58,26 @@ def read_between(elapsed: Elapsed, came: Mark, sent: Mark) -> bool:
     return elapsed.at_least(came, sent) > HORIZON_NS
 
 
+class Overdue(NamedTuple):
+    """Something that a member should have sent sooner."""
+
+    since: Mark
+    seen: Mark  # that it had not sent it before
+    late_ns: int  # it took as long at least
+
+
+def overdue(elapsed: Elapsed, since: Mark | None, now: Mark, allowed_ns: int) -> Overdue | None:
+    """What was due so long after a moment; null: it is in time.
+
+    A pause counts as it is, unless it is longer than members are quiet: then a clock that was set,
+    or a capture that had stopped, makes it as well.
+    """
+    if since is None:
+        return None
+    late_ns = elapsed.at_least(since, now, trusted_ns=QUIET_NS)
+    return Overdue(since, now, late_ns) if late_ns > allowed_ns else None
+
+
 class Life:
     """When a member showed that it runs: by its own frames.
 

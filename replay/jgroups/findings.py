@@ -4,7 +4,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from seqaudit.replay.contract.finding import Certainty, Finding, Severity
+from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.open_end import with_open
 from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.reporter import Reporter, S, parts_of
@@ -22,6 +22,7 @@ from seqaudit.replay.contract.worth import (
     absence,
 )
 from seqaudit.replay.jgroups.arrivals import JudgedStream
+from seqaudit.replay.jgroups.evidence import Overdue
 from seqaudit.replay.jgroups.holes import LinkHoles
 from seqaudit.replay.jgroups.inner_loss import InnerLoss
 from seqaudit.replay.jgroups.mcast.passing import PassingModel, Unanswered
@@ -474,6 +475,14 @@ def _taken(ranges: RangeSet, chosen: RangeSet) -> RangeSet:
 def _touching(gaps: Iterable[Gap], ranges: RangeSet) -> list[Gap]:
     """Gaps of which some seqnos are in a set."""
     return [gap for gap in gaps if ranges.within(gap.first, gap.stop)]
+
+
+def not_between(late: Overdue) -> Claim:
+    """A claim that a member sent nothing of a kind for as long as that: likely, as nothing shows
+    that the capture holds all that it sent."""
+    return Claim(
+        Certainty.LIKELY, Rests((late.since.frame, late.seen.frame), timed=True, here=True)
+    )
 
 
 def with_part(gaps: Iterable[Gap], outcome: Outcome) -> list[Gap]:

@@ -1,4 +1,9 @@
-"""The latest requests of one window, to see what was asked for to the end, and how often."""
+"""The latest requests of one window, to see what was asked for to the end, and how often.
+
+Sixty-four are remembered, so that looking at them takes no longer the more there were. Where ticks
+are so short that these span fewer than three of those that we were told, what is asked for to the
+end counts as open then, not as lost.
+"""
 
 from collections import deque
 from typing import Final

@@ -12,7 +12,7 @@ from seqaudit.replay.contract.results import GAP, STREAM, VIEW, Result
 from seqaudit.replay.contract.settings import BETWEEN, MEMBER
 from seqaudit.replay.contract.worth import LIKELY, PLACED_HERE, SHOWN
 from seqaudit.replay.jgroups import stream_rows
-from seqaudit.replay.jgroups.findings import WindowReporter, longest_of, with_part
+from seqaudit.replay.jgroups.findings import WindowReporter, longest_of, not_between, with_part
 from seqaudit.replay.jgroups.mcast.engine import McastEngine
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
 from seqaudit.replay.jgroups.mcast.rules import MCAST
@@ -206,17 +206,14 @@ class _McastFindings(WindowReporter[McastStream]):
             )  # fmt: skip
         yield from self.asked_early(stream, "MC016", receiver.early_requests)
         if receiver.acks.overdue:
-            since, seen = max(receiver.acks.overdue, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
+            late = max(receiver.acks.overdue, key=lambda one: one.late_ns)
             yield self.make(
-                stream, "MC023", Certainty.LIKELY,
+                stream, "MC023", not_between(late),
                 "{receiver_member} was late {times:time} by its ack schedule in acknowledging "
                 "messages of {sender_member}, the longest after {late}, or was paused.",
-                mark=since,
-                evidence=[(since, "delivered"), (seen, "still not acknowledged")],
-                facts={
-                    "times": receiver.acks.count,
-                    "late": shown(seen.at_ns - since.at_ns),
-                },
+                mark=late.since,
+                evidence=[(late.since, "delivered"), (late.seen, "still not acknowledged")],
+                facts={"times": receiver.acks.count, "late": shown(late.late_ns)},
             )  # fmt: skip
         if receiver.oversized_requests:
             mark, size = receiver.oversized_requests[0]

@@ -3,6 +3,8 @@
 from typing import Final, NamedTuple
 
 from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters
+from seqaudit.replay.jgroups.evidence import Overdue, overdue
+from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.notes import MAX_KEPT_MARKS
 
@@ -39,16 +41,19 @@ class OwedAcks:
         schedule: null: its protocol sends none.
 
     Attributes:
-        overdue: the longest-known delivery, and the event that showed it late; the first of them.
+        overdue: since the longest-known delivery; the first of them.
         count: how many there were.
     """
 
-    __slots__ = ("_level", "_silent_since", "_threshold_at", "_unacked", "count", "overdue",
-                 "schedule")  # fmt: skip
+    __slots__ = (
+        "_elapsed", "_level", "_silent_since", "_threshold_at", "_unacked", "count", "overdue",
+        "schedule",
+    )  # fmt: skip
 
-    def __init__(self, schedule: AckSchedule | None, level: int) -> None:
+    def __init__(self, schedule: AckSchedule | None, level: int, elapsed: Elapsed) -> None:
         self.schedule = schedule
-        self.overdue: list[tuple[Mark, Mark]] = []
+        self._elapsed = elapsed
+        self.overdue: list[Overdue] = []
         self.count = 0
         self.begin(level)
 
@@ -82,12 +87,11 @@ class OwedAcks:
         """Is one overdue by now (R7, R9)? Said once for each stretch without one."""
         if self.schedule is None or self._unacked is None:
             return
-        late = mark.at_ns - self._unacked.at_ns > self.schedule.due_ns()
-        if self._threshold_at is not None:
-            late = late or mark.at_ns - self._threshold_at.at_ns > THRESHOLD_PATIENCE_NS
-        if late:
+        late = overdue(self._elapsed, self._unacked, mark, self.schedule.due_ns())
+        late = late or overdue(self._elapsed, self._threshold_at, mark, THRESHOLD_PATIENCE_NS)
+        if late is not None:
             self.count += 1
             if len(self.overdue) < MAX_KEPT_MARKS:
-                self.overdue.append((self._unacked, mark))
+                self.overdue.append(late)
             self._unacked = self._threshold_at = None
             self._silent_since = self._level

@@ -107,7 +107,7 @@ class ReceiverModel(CopiesOfArrived):
         self._at_once = document  # its scan asks for every gap that it finds (D11)
         self._merge_ns = merge_ns
         self._for_highest = RangeSet()  # asked for once, as HIGHEST_SEQNO named it
-        self.acks = OwedAcks(acks, self.own_level)
+        self.acks = OwedAcks(acks, self.own_level, elapsed)
         self.doubts = DeliveryDoubts()
 
     def _begin(self, start: int) -> None:

@@ -51,9 +51,7 @@ class AcksAtOnce:
         if due and self._due is None:
             self._due = event.last_mark()
 
-    def acked(self, mark: Mark) -> Mark | None:
-        """An ACK was sent; returns since when it was due, if it is too late."""
+    def acked(self) -> Mark | None:
+        """An ACK was sent; returns since when it was due, null if it was not."""
         due, self._due, self._counted = self._due, None, 0
-        if due is None or mark.at_ns - due.at_ns <= PATIENCE_NS:
-            return None
         return due

@@ -223,7 +223,9 @@ class UnicastEngine:
             received.beginning.bound = 0
         received.settle()
         self.holes.lie_over(received, stream.sender)
-        for gap in received.gaps if self._release().timestamps else ():
+        # a release without timestamps numbers none of its words: doubt is where others are missing
+        numbered = self._release().timestamps
+        for gap in received.gaps if numbered or received.lacks_messages() else ():
             if gap.requested and not self.one_window(stream, gap.before, gap.requested):
                 received.ways.by_rebuilt.add(gap.first, gap.stop)
                 if self.stamps_of(to).lacks(gap.before or Mark(BEGINNING, 0), gap.requested):

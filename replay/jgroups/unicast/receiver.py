@@ -39,8 +39,8 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import in_order, sent_later
-from seqaudit.replay.jgroups.unicast.acks import AcksAtOnce
+from seqaudit.replay.jgroups.evidence import in_order, overdue, sent_later
+from seqaudit.replay.jgroups.unicast.acks import PATIENCE_NS, AcksAtOnce
 from seqaudit.replay.jgroups.unicast.receiver_copies import CROSSING_NS, ReplayedEntry
 from seqaudit.replay.jgroups.unicast.receiver_facts import Facts, ReceiveEntry, Timing, WindowLoss
 from seqaudit.replay.jgroups.unicast.rule_sets import CODE, Release, newer
@@ -104,6 +104,7 @@ class ReceiverMachine(ReplayedEntry):
         self._last_acked: Stream | None = None
         self._asked_again: Facts | None = None  # for what it had acknowledged, since then
         self._open_sync: Mark | None = None  # no first message came since
+        self._sync_stamp: int | None = None
         self._answer: Mark | None = None  # the first message that came last
         self._view_without: Mark | None = None
 
@@ -176,13 +177,13 @@ class ReceiverMachine(ReplayedEntry):
             self._adopt(stream, level, mark)
             facts.delivered.add(1, level + 1)
         since, self._flag_since = self._flag_since, None
-        at_once = self._at_once.acked(mark)
-        if since is None or mark.at_ns - since.at_ns <= self._timing.ack_due_ns():
-            since = at_once
-        if since is not None:
+        at_once = self._at_once.acked()
+        late = overdue(self._elapsed, since, mark, self._timing.ack_due_ns())
+        late = late or overdue(self._elapsed, at_once, mark, PATIENCE_NS)
+        if late is not None:
             facts.late_ack_count += 1
             if len(facts.late_acks) < MAX_LISTED:
-                facts.late_acks.append((since, mark))
+                facts.late_acks.append(late)
         if level > facts.highest_ack:
             facts.highest_ack, facts.acked_since = level, mark
             facts.highest_ack_stamp = event.stamp
@@ -276,9 +277,11 @@ class ReceiverMachine(ReplayedEntry):
 
     def own_sync(self, event: Event, stream: Stream | None) -> None:
         """SEND_FIRST_SEQNO sent by this member (B2, B5, B20)."""
-        mark = event.first_mark()
+        mark, last = event.first_mark(), self._last_sync
+        again, self._sync_stamp = event.stamp == self._sync_stamp, event.stamp
+        if again and event.stamp is not None:
+            return  # the same message, captured twice
         self.syncs.add(mark)
-        last = self._last_sync
         if last is not None:
             if mark.at_ns - last.at_ns < self._timing.between_syncs_ns(
                 entry=self.entry is not None
@@ -312,8 +315,7 @@ class ReceiverMachine(ReplayedEntry):
         """The capture is over.
 
         Args:
-            end_ns: the last that was captured of this cluster's unicasts.
-            last_own_ns: the last that this member sent of them, to anybody.
+            end_ns: of the capture of this cluster's unicasts; last_own_ns: of what it sent of them.
         """
         self._note_unread(last_own_ns)
         patience_ns = 3 * self._timing.tick_ns
@@ -588,6 +590,7 @@ class ReceiverMachine(ReplayedEntry):
         facts = self.facts_of(entry.stream)
         for piece in entry.before.within(*part):  # B25
             facts.redelivered.add(*piece, mark)
+            facts.redelivered_since_ack.add(*piece)
             facts.redelivered_count += piece[1] - piece[0]
         facts.delivered.add(*part)
         received.deliver(part[0], part[1], mark)

@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Final, NamedTuple
 
-from seqaudit.replay.jgroups.evidence import Stamps
+from seqaudit.replay.jgroups.evidence import Overdue, Stamps
 from seqaudit.replay.jgroups.inner_loss import InnerLoss
 from seqaudit.replay.jgroups.repeats import RepeatedRequest, Repeats
 from seqaudit.replay.jgroups.unicast.rule_sets import BEFORE_SYNC, DOCUMENT
@@ -93,6 +93,7 @@ class Facts:
         self.early_acks = Times()
         self.redelivered = Note()
         self.redelivered_count = 0
+        self.redelivered_since_ack = RangeSet()  # of these: no own ACK has covered them yet
         self.in_order = RangeSet()  # came when nothing had told of them or of higher ones
         self.arrivals: deque[tuple[int, int, Mark]] = deque(maxlen=1000)  # first, stop, last
         self.named: Mark | None = None  # the last frame that named this connection
@@ -103,7 +104,7 @@ class Facts:
         self.in_lists = Note()  # dropped: in a list, and the window was another connection's
         self.outside_window = Note()
         self.early_requests = Note()
-        self.late_acks: list[tuple[Mark, Mark]] = []  # arrival, ACK
+        self.late_acks: list[Overdue] = []
         self.late_ack_count = 0
         self.after_view = Note()  # came well after a view without their sender
         self.after_view_of: Mark | None = None  # that view
@@ -122,7 +123,8 @@ class Facts:
 
     def had(self, first: int, stop: int) -> None:
         """This member says that its window has [first, stop): a copy of what it asked for came,
-        and may not be in the capture."""
+        and may not be in the capture; what it seems to have got again it has."""
+        self.redelivered_since_ack.remove(first, stop)
         for repeats in (self.requests, self.after_ack):
             repeats.had(first, stop)
 

@@ -6,7 +6,7 @@ from typing import Final
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
 from seqaudit.replay.contract.worth import LIKELY, PLACED_HERE, SHOWN, TIMED, UNDECIDABLE
-from seqaudit.replay.jgroups.findings import with_part
+from seqaudit.replay.jgroups.findings import not_between, with_part
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
 from seqaudit.replay.jgroups.unicast.receiver import ReceiverMachine
 from seqaudit.replay.jgroups.unicast.receiver_facts import Facts
@@ -109,8 +109,9 @@ class ReceiverFindings(UnicastReporter):
             "a copy of the highest message, after the ACK for it",
             last=facts.acks_not_heard.ranges.stop() - 1 if facts.acks_not_heard else None,
         )  # fmt: skip
+        again = facts.rebuilt_shown and not facts.redelivered_since_ack
         yield from self.note(
-            stream, "UC023", facts.redelivered, SHOWN if facts.rebuilt_shown else LIKELY,
+            stream, "UC023", facts.redelivered, SHOWN if again else LIKELY,
             "{count:message} of {sender_member} {count|was|were} delivered a second time, by a "
             "window that was rebuilt.",
             "delivered again",
@@ -220,16 +221,13 @@ class ReceiverFindings(UnicastReporter):
                 "the request",
             )  # fmt: skip
         if facts.late_acks:
-            since, came = max(facts.late_acks, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
+            late = max(facts.late_acks, key=lambda one: one.late_ns)
             yield self.make(
-                stream, "UC018", Certainty.LIKELY,
+                stream, "UC018", not_between(late),
                 "{receiver_member} acknowledged messages of {sender_member} {times:time} later "
                 "than a tick or ack_threshold allows, the longest after {late}, or was paused.",
-                mark=since, evidence=[(since, "arrived"), (came, "the ACK")],
-                facts={
-                    "times": facts.late_ack_count,
-                    "late": shown(came.at_ns - since.at_ns),
-                },
+                mark=late.since, evidence=[(late.since, "arrived"), (late.seen, "the ACK")],
+                facts={"times": facts.late_ack_count, "late": shown(late.late_ns)},
                 default="xmit_interval_ms",
             )  # fmt: skip
         yield from self.note(

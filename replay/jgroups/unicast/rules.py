@@ -165,7 +165,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC019", "resend-overdue",
         "The highest unacknowledged message was not resent within the guaranteed time.",
         "At the sender: acked < sent without change for more than two ticks of xmit_interval, with "
-        "20 % and 50 ms of tolerance, and no resend until the member sends something again.",
+        "20 % and 50 ms of tolerance, and then it was resent: had its ACK come meanwhile, and only "
+        "not been captured, it were not.",
         "Look at the sending process: garbage collection, CPU.",
         "jgroups.md 4.3 \"tick\"; UNICAST3 document, \"guaranteed max time\""),
     info(

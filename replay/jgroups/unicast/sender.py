@@ -32,7 +32,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import Life, in_order, sent_later
+from seqaudit.replay.jgroups.evidence import Life, Overdue, in_order, overdue, sent_later
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.repeats import Repeats
 from seqaudit.replay.jgroups.unicast.memory import Memory
@@ -164,7 +164,7 @@ class SenderFacts:
         self.needless = Note()  # resent after the ACK had come
         self.with_ids = False  # IP ids tell a resend from a datagram that was captured twice
         self.unexplained = Note()
-        self.late_resends: list[tuple[Mark, Mark]] = []  # due since, still not
+        self.late_resends: list[Overdue] = []
         self.late_resend_count = 0
         self.removed_with_unacked: tuple[Mark, RangeSet] | None = None
         self.closed: Mark | None = None
@@ -463,7 +463,7 @@ class SenderMachine:
         """Why was [part) sent again?"""
         stream, mark = entry.stream, event.first_mark()
         first_flag = bool(event.flags & Flag.FIRST)
-        if entry.stale is not None:
+        if entry.stale is not None and in_order(self._elapsed, entry.stale.mark, mark):
             for piece in RangeSet([part]).within(entry.acked + 1, entry.stale.stop):
                 facts.stale_rightly.add(*piece, mark)
         facts.unanswered.came(*part)
@@ -521,6 +521,11 @@ class SenderMachine:
             if entry.last_ack is None or mark.at_ns - entry.last_ack.at_ns > RACE_NS:  # P4
                 facts.needless.add(entry.sent, entry.sent + 1, mark)
             return
+        late = overdue(self._elapsed, entry.quiet_since, mark, self.silence_ns)
+        if late is not None:  # had it been acknowledged meanwhile it were not resent now
+            facts.late_resend_count += 1
+            if len(facts.late_resends) < MAX_LISTED:
+                facts.late_resends.append(late)
         entry.quiet_since = mark
         if entry.tail is None:
             entry.tail = Tail(entry.sent, entry.sent_at, mark, mark)
@@ -534,21 +539,12 @@ class SenderMachine:
         entry.tail = None
 
     def _check_time(self, entry: SendEntry, now: Mark) -> None:
-        """What was due by now and has not been sent (U9, A10, A13)."""
-        facts = self.facts_of(entry.stream)
+        """What was to be answered by now and has not been (A10, A13)."""
         while entry.syncs and now.at_ns - entry.syncs[0][0].at_ns > ANSWER_NS:
             entry.late_syncs.append(entry.syncs.popleft())
         while entry.asked and now.at_ns - entry.asked[0][0].at_ns > ANSWER_NS:
             mark, left = entry.asked.popleft()
             entry.late.append((mark, RangeSet(left.within(entry.acked + 1, entry.sent + 1))))
-        since = entry.quiet_since
-        if since is None or entry.acked >= entry.sent:
-            return
-        if now.at_ns - since.at_ns > self._tick_ns * 24 // 10 + 50_000_000:
-            facts.late_resend_count += 1
-            if len(facts.late_resends) < MAX_LISTED:
-                facts.late_resends.append((since, now))
-            entry.quiet_since = now
 
     @staticmethod
     def _settle(entry: SendEntry, facts: SenderFacts) -> None:

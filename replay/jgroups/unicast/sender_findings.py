@@ -16,6 +16,7 @@ from seqaudit.replay.contract.worth import (
     absence,
 )
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE
+from seqaudit.replay.jgroups.findings import not_between
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS, RepeatedRequest
 from seqaudit.replay.jgroups.unicast.engine import Pair
 from seqaudit.replay.jgroups.unicast.reporter import UnicastReporter
@@ -291,12 +292,13 @@ class SenderFindings(UnicastReporter):
             "the ACK", conn_id=stream.conn_id,
         )  # fmt: skip
         if facts.late_resends:
-            since, seen = facts.late_resends[0]
+            late = max(facts.late_resends, key=lambda one: one.late_ns)
             yield self.make(
-                stream, "UC019", Certainty.LIKELY,
-                "{sender_member} let two ticks pass {times:time} without resending its highest "
+                stream, "UC019", not_between(late),
+                "{sender_member} let two ticks pass {times:time} before it resent its highest "
                 "unacknowledged message, or was paused.",
-                mark=since, evidence=[(since, "the last change"), (seen, "still no resend")],
+                mark=late.since,
+                evidence=[(late.since, "the last change"), (late.seen, "the resend")],
                 facts={"times": facts.late_resend_count},
                 default="xmit_interval_ms",
             )  # fmt: skip

@@ -253,6 +253,10 @@ def test_with_the_flag_set_the_tick_acknowledges_within_its_jitter() -> None:
     assert overdue(msg(1), 1250, msg(2), ack(2), **given) == [(2, 3)]
 
 
+def test_a_clock_that_was_set_makes_no_ack_overdue() -> None:
+    assert overdue(msg(1), 6000, msg(2), 100, ack(2)) == []
+
+
 @pytest.mark.rule("R9")
 def test_an_overdue_ack_is_said_once_a_stretch() -> None:
     told = heard("B", JOINED, msg(1), 3000, msg(2), 3000, msg(3), ack(3), 5, msg(4), 3000, msg(5))

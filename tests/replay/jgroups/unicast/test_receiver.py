@@ -184,6 +184,13 @@ def test_an_ack_is_due_at_the_tick(late_ms: int, overdue: bool) -> None:
     assert told.findings() == ([("UC018", "likely")] if overdue else [])
 
 
+def test_no_ack_was_late_where_the_clock_was_set_or_one_is_not_in_the_capture() -> None:
+    assert heard(B, data(1), 6000, ack(1, 1)).findings() == []
+    story = [data(1), TICK, ack(1, 1), data(2), 900]
+    assert ("UC018", "likely") in heard(B, *story, ack(2, 2)).findings()
+    assert ("UC018", "cannot be told") in heard(B, *story, ack(2, 3)).findings()  # 2 is missing
+
+
 @pytest.mark.rule("unicast B13")
 def test_an_ack_says_the_highest_that_can_be_delivered() -> None:
     told = heard(B, data(1, 3), data(5), TICK, ack(3, 1))
@@ -585,6 +592,21 @@ def test_what_a_rebuilt_window_accepts_again_is_delivered_again() -> None:
     assert told.told("redelivered") == {"redelivered": 3}
     assert told.findings("UC012") == [("UC023", "proven"), ("UC015", "proven")]
     assert told.told("retransmissions")["retransmissions"]["useful"] == 3
+
+
+def test_uc023_what_no_ack_of_the_new_window_covers_it_may_not_have_read() -> None:
+    story = [
+        data(1), data(2, 5), TICK, ack(5, 1), 2500, data(6), sync(2),
+        data(3, first=True), TICK, ack(3, 3), TICK, request(4, 5), 100, data(4, 5),
+    ]  # fmt: skip
+    assert ("UC023", "likely") in heard(B, *story).findings()
+    assert ("UC023", "proven") in heard(B, *story, TICK, ack(6, 4)).findings()
+
+
+def test_uc013_a_sync_that_is_captured_twice_is_no_storm() -> None:
+    for stamp, storm in ((1, False), (2, True)):
+        told = heard(B, data(2), sync(1), 100, sync(stamp), data(1, first=True), TICK, ack(2, 3))
+        assert ("UC013" in [rule for rule, _ in told.findings()]) is storm
 
 
 # -- what a capture can prove ----------------------------------------------------------------------

@@ -300,6 +300,16 @@ def test_a_resend_is_due_within_two_ticks(after_ms: int, late: bool) -> None:
     assert (("UC019", "likely") in heard(A, *story).findings()) is late
 
 
+def test_no_resend_was_late_of_what_may_have_been_acknowledged_meanwhile() -> None:
+    quiet = heard(A, data(1), 300, ack(1, 1), data(2), 3000, ack(2, 2), data(3), TICK, ack(3, 3))
+    assert quiet.findings() == []
+
+
+def test_a_clock_that_was_set_makes_no_resend_late() -> None:
+    set_forward = heard(A, data(1), data(2), 6000, data(2), 200, ack(2, 1))
+    assert set_forward.findings() == [("UC004", "cannot be told")]
+
+
 @pytest.mark.rule("unicast P4")
 @pytest.mark.parametrize(("after_ms", "needless"), [(10, False), (40, True)])
 def test_a_resend_within_milliseconds_of_its_ack_is_a_race(after_ms: int, needless: bool) -> None:
@@ -418,6 +428,15 @@ def test_a_stale_ack_is_rightly_ignored() -> None:
     assert ("UC008", "proven") in told.findings()
     assert told.finding("UC008")["seqnos"] == [[3, 4]]
     assert told.told("acks_ignored") == {"acks_ignored": 1}
+
+
+@pytest.mark.parametrize(("apart_ms", "certainty"), [(10, "likely"), (40, "proven")])
+def test_uc008_a_copy_just_behind_a_stale_ack_had_left_before_it_was_read(
+    apart_ms: int, certainty: str
+) -> None:
+    story = [data(1, 5), TICK, ack(2, 3), 100, request(3, 4), ack(4, 2), apart_ms]
+    told = heard(A, *story, data(3, 4), 300, ack(5, 5))
+    assert ("UC008", certainty) in told.findings()
 
 
 def test_a_sender_that_obeys_a_stale_ack_has_purged_what_is_asked_for() -> None:

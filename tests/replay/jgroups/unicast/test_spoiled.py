@@ -305,6 +305,20 @@ def test_where_acks_have_no_timestamps_a_lower_one_shows_a_window_built_anew_by_
     assert told.told("delivered") == {"delivered": delivered}
 
 
+@pytest.mark.parametrize(("holds", "lost"), [(True, 1), (False, None)])
+def test_a_release_without_timestamps_may_have_built_its_window_anew_where_others_are_missing(
+    holds: bool, lost: int | None
+) -> None:
+    # No number shows that no SEND_FIRST_SEQNO is missing between 4 and the request for 5.
+    before = [step for n in range(1, 5) for step in (data(n), SECOND // 4, ack(n), SECOND // 4)]
+    third = [data(6)] if holds else []
+    told = heard(
+        B, *before, *third, data(7), TICK, ack(4), TICK, request(5), data(5), TICK,
+        ack(7), version="3.5.0",
+    )  # fmt: skip
+    assert told.told("lost") == {"lost": lost}
+
+
 @pytest.mark.parametrize(
     ("before", "stamp", "lost"), [([ack(1, 1)], 3, []), ([ack(1, 1)], 2, [[2, 2]]), ([], 7, [])]
 )
