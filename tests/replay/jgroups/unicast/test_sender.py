@@ -414,6 +414,13 @@ def test_messages_that_stay_unacknowledged_and_a_peer_that_says_nothing() -> Non
     assert dict(never.findings())["UC027"] == UNTOLD
 
 
+def test_a_sender_that_falls_silent_has_the_ack_that_the_capture_has_not() -> None:
+    # u3-last-lost at B, without the ACK of its last message.
+    told = heard(A, data(1), TICK, ack(1, 1), data(2), 900, data(2), 3700, LIVES)
+    assert told.findings() == [("UC004", "likely")]
+    assert "acknowledged it, and the ACK is not in this capture" in told.finding("UC004")["text"]
+
+
 # -- stale ACKs (JGRP-1873, JGRP-1875) -------------------------------------------------------------
 
 #: B has lost its window; its ACK of 5 from before comes late, after its SEND_FIRST_SEQNO.

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from seqaudit.decoders.contract.events import Flag
 from tests.replay.builders import A, B, Step, hole
 from tests.replay.jgroups.unicast.builders import (
     TICK,
@@ -303,6 +304,16 @@ def test_where_acks_have_no_timestamps_a_lower_one_shows_a_window_built_anew_by_
         version="3.5.0",
     )  # fmt: skip
     assert told.told("delivered") == {"delivered": delivered}
+
+
+def test_a_request_that_was_cut_names_nothing_and_leaves_nothing_out() -> None:
+    # u3-loss at C, cut to 140 bytes: what it names is not there, and the repairs are cut as well.
+    before = [step for n in range(1, 5) for step in (data(n), SECOND // 4, ack(n, n))]
+    cut = replace(request(5), seqno=None, stop_seqno=None, count=0, detail="[]", flags=Flag.CUT)
+    told = heard(B, *before, SECOND // 2, data(8), TICK, ack(4, 5), TICK, cut, TICK, ack(8, 6))
+    assert said(told, "UC001") == said(told, "UC002") == []
+    assert said(told, "CP007") == [("proven", [[5, 7]])]
+    assert told.told("lost", "lost_seqnos") == {"lost": None, "lost_seqnos": []}
 
 
 @pytest.mark.parametrize(("holds", "lost"), [(True, 1), (False, None)])
