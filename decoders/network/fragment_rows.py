@@ -24,15 +24,13 @@ from seqaudit.decoders.network.packets import Packets
 TOGETHER: Final = "ip"
 
 
-def segment_batch(packets: Packets, settings: DecodeSettings) -> pa.RecordBatch | None:
-    """The SEGMENT rows of the fragments among ``packets``; None if there are none.
+def segment_batch(packets: Packets, settings: DecodeSettings) -> pa.RecordBatch:
+    """The SEGMENT rows of the fragments among ``packets``.
 
     Where they meet in one place (``DecodeSettings.puts_together``), all have one carrier, and each
     says of which datagram it is.
     """
     rows = packets.fragments
-    if not len(rows):
-        return None
     records = rows + packets.first
     split = packets.datagrams.split << FRAME_BITS
     capture = packets.datagrams.capture
@@ -71,6 +69,20 @@ def segment_batch(packets: Packets, settings: DecodeSettings) -> pa.RecordBatch 
     )
 
 
+def fragments_of(packets: Packets, settings: DecodeSettings) -> Iterator[Fragment]:
+    """The fragments among ``packets``, for who puts them together where they are."""
+    if not len(packets.fragments):
+        return
+    capture, split = packets.datagrams.capture, packets.datagrams.split << FRAME_BITS
+    records = packets.fragments + packets.first
+    frames, times = (
+        column[records].tolist() for column in (packets.records.frame, packets.records.at_ns)
+    )
+    told = described(packets, tunnels=settings.chosen_of(capture).tunnels)
+    for frame, at_ns, carrier, facts, payload in zip(frames, times, *told, strict=True):
+        yield Fragment(capture, carrier, frame | split, at_ns, facts, payload)
+
+
 def described(packets: Packets, *, tunnels: bool) -> tuple[list[str], list[ByName], list[bytes]]:
     """Datagrams, facts (``Fragment``) and payloads of the fragments among ``packets``.
 
@@ -87,13 +99,14 @@ def described(packets: Packets, *, tunnels: bool) -> tuple[list[str], list[ByNam
     fields = [packets.columns[field][packets.fragments].tolist() for field in kept]
     frames = packets.records.original, packets.records.captured, packets.records.link
     fields += [column[records].tolist() for column in frames]
+    names = {number: hosts[number] for number in {*fields[0], *fields[1]}}
     carriers: list[str] = []
     told: list[ByName] = []
     payloads: list[bytes] = []
     for row in zip(*fields, strict=True):
         source, destination, protocol, ip_id, place, length, ttl, packet_type, *more = row
         start, stop, network, tunnel, wire, captured, link = more
-        from_host, to_host = hosts[source], hosts[destination]
+        from_host, to_host = names[source], names[destination]
         version = 6 if ":" in from_host else 4
         inside = f"|{network}" if tunnels and network >> k.KEY_KIND else ""
         carriers.append(
@@ -137,6 +150,7 @@ def event_batch(columns: ByName, count: int) -> pa.RecordBatch:
 
 
 def read_segments(segments: pa.RecordBatch) -> Iterator[Fragment]:
+    """The fragments that SEGMENT rows are."""
     names = ("capture", "carrier", "frame", "at_ns", "detail", "payload")
     columns = (segments.column(name).to_pylist() for name in names)
     for capture, carrier, frame, at_ns, detail, payload in zip(*columns, strict=True):

@@ -44,6 +44,17 @@ class FrameSums:
         for link, frames in other.links.items():
             self.links[link] = self.links.get(link, 0) + frames
 
+    def add_frame(self, captured: int, wire: int, at_ns: int, link: int) -> None:
+        """One more."""
+        self.frames += 1
+        self.bytes += captured
+        self.wire_bytes += wire
+        if len(self.times) < 2:
+            self.times.add(at_ns)
+        else:
+            self.times = {min(*self.times, at_ns), max(*self.times, at_ns)}
+        self.links[link] = self.links.get(link, 0) + 1
+
 
 @lru_cache(1024)
 def _packed(address: str) -> bytes:
@@ -88,14 +99,16 @@ class Fragment:
         """The identity of the datagram that it is of."""
         return str(self.facts.get("datagram", self.carrier))
 
-    @property
-    def frames(self) -> dict[int, FrameSums]:
+    def add_to(self, sums: dict[int, FrameSums]) -> None:
         """The frames that it came in, by split."""
         if self.outer is not None:
-            return self.outer.frames
-        wire, captured, link = (self.facts[name] for name in ("wire", "captured", "link"))
-        own = FrameSums(1, captured, wire, {self.at_ns}, {link: 1})
-        return {self.frame >> FRAME_BITS: own}
+            for split, frames in self.outer.frames.items():
+                sums.setdefault(split, FrameSums()).add(frames)
+            return
+        split, facts = self.frame >> FRAME_BITS, self.facts
+        if split not in sums:
+            sums[split] = FrameSums()
+        sums[split].add_frame(facts["captured"], facts["wire"], self.at_ns, facts["link"])
 
     @property
     def start(self) -> int:
@@ -151,8 +164,7 @@ class Assembly:
 
     def add(self, fragment: Fragment) -> None:
         facts = fragment.facts
-        for split, sums in fragment.frames.items():
-            self.frames.setdefault(split, FrameSums()).add(sums)
+        fragment.add_to(self.frames)
         if fragment.outer is not None:
             self.fate.shared_by.append(fragment.outer.fate)
         self.last_frame = max(self.last_frame, fragment.frame)

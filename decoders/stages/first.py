@@ -26,7 +26,7 @@ from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.network.account_rows import PieceAccount
 from seqaudit.decoders.network.checksums import ChecksumCheck
-from seqaudit.decoders.network.fragment_rows import segment_batch
+from seqaudit.decoders.network.fragment_rows import fragments_of, segment_batch
 from seqaudit.decoders.network.networks import NetworksSeen, OfNetworks
 from seqaudit.decoders.network.order import PieceOrder
 from seqaudit.decoders.network.overlap import AHEAD_BYTES, every_row, in_order
@@ -110,9 +110,7 @@ def decode_piece(
             yield from streams.feed(packets)
             if packets.networked:
                 seen.captured(packets, claimed, streams.rows)
-            segments = segment_batch(packets, settings)
-            if segments is not None:
-                yield from [segments] if assembler is None else assembler.feed(segments)
+            yield from _fragments(packets, settings, assembler)
     yield from dispatcher.finish()
     for carrier in carriers:
         yield from carrier.decoder.finish()
@@ -130,6 +128,16 @@ def decode_piece(
     elif evidence := seen.rows():
         facts["networks"] = evidence
     yield account.row(facts, [*dispatcher.accounts(), *(one.decoder.account() for one in carriers)])
+
+
+def _fragments(
+    packets: Packets, settings: DecodeSettings, assembler: Assembler | None
+) -> Iterator[pa.RecordBatch]:
+    """What becomes of IP fragments where they are put together; else their rows."""
+    if assembler is not None:
+        yield from assembler.feed(fragments_of(packets, settings))
+    elif len(packets.fragments):
+        yield segment_batch(packets, settings)
 
 
 def _until_torn(chunks: Iterable[Records], order: PieceOrder, whole: bool) -> Iterator[Records]:

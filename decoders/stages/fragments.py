@@ -1,7 +1,7 @@
 """IP fragments put together again (decoders/README.md 3, second stage).
 
-``Assembler`` puts SEGMENT rows of one carrier together, whoever brings them: the second stage, or
-the piece itself where it is the whole file. A completed datagram becomes an IP packet without
+``Assembler`` puts them together, whoever brings them: the second stage from SEGMENT rows, or the
+piece itself where it is the whole file. A completed datagram becomes an IP packet without
 fragmentation that goes the way of every other packet: packet kernel, decoders.
 
 Rules: identity is (source, destination, protocol, id), for IPv6 without the protocol (RFC 791, RFC
@@ -14,7 +14,7 @@ segment of TCP goes on to its connection (``DecodeSettings.fragmented``).
 """
 
 import ipaddress
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -27,7 +27,7 @@ from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import OF_NOBODY, Account, Accounts
 from seqaudit.decoders.network.checksums import ChecksumCheck
-from seqaudit.decoders.network.fragment_rows import described, read_segments
+from seqaudit.decoders.network.fragment_rows import described
 from seqaudit.decoders.network.ip_datagram import Assembly, DatagramFate, Fragment, FrameSums
 from seqaudit.decoders.network.networks import NetworksSeen, elsewhere
 from seqaudit.decoders.network.packets import (
@@ -153,9 +153,9 @@ class Assembler:
         self._seen: dict[tuple[int, int], NetworksSeen] = {}
         self._segments: list[tuple[Key, Segment]] = []
 
-    def feed(self, segments: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Take SEGMENT rows in; yields the events of what they complete."""
-        for fragment in read_segments(segments):
+    def feed(self, fragments: Iterable[Fragment]) -> Iterator[pa.RecordBatch]:
+        """Take fragments in; yields the events of what they complete."""
+        for fragment in fragments:
             carrier = fragment.capture, fragment.carrier
             if self._by_carrier and carrier != self._carrier:
                 self._close_all()

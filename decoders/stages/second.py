@@ -11,7 +11,7 @@ import pyarrow as pa
 from seqaudit.decoders.contract.arrow import equal, filtered, inverted, true_count
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.network.fragment_rows import TOGETHER
+from seqaudit.decoders.network.fragment_rows import TOGETHER, read_segments
 from seqaudit.decoders.stages.fragments import Assembler
 from seqaudit.decoders.stages.registry import stream_systems
 from seqaudit.decoders.stages.tcp import TcpAssembler
@@ -42,7 +42,8 @@ def reassemble(
         tcp = equal(batch.column("wire_kind"), WIRE_KIND)
         of_tcp = true_count(tcp)
         if of_tcp < found:
-            yield from fragments.feed(filtered(batch, inverted(tcp)) if of_tcp else batch)
+            rows = filtered(batch, inverted(tcp)) if of_tcp else batch
+            yield from fragments.feed(read_segments(rows))
         rest = filtered(batch, tcp) if of_tcp < found else batch
         if settings.fragmented:
             yield from fragments.flush()

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 from seqaudit.decoders.capture.pieces import plan_pieces
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Flag, Kind
-from seqaudit.decoders.network.fragment_rows import event_batch
+from seqaudit.decoders.network.ip_datagram import Fragment
 from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.stages import fragments, registry
 from seqaudit.decoders.stages.first import decode_piece, reassemble
@@ -524,17 +523,17 @@ def test_memory_is_bounded_by_giving_up_the_oldest() -> None:
     assembler = fragments.Assembler(DecodeSettings(compile_it=False), held_bytes=20_000)
     rows: list[dict[str, Any]] = []
     for number in range(1, 9):
-        rows += rows_of(assembler.feed(segment(number, ident=number, more=True)))
-    rows += rows_of(assembler.feed(segment(9, ident=8, more=False)))
-    rows += rows_of(assembler.feed(segment(10, ident=1, more=False)))
+        rows += rows_of(assembler.feed([half(number, ident=number, more=True)]))
+    rows += rows_of(assembler.feed([half(9, ident=8, more=False)]))
+    rows += rows_of(assembler.feed([half(10, ident=1, more=False)]))
     rows += rows_of(assembler.finish())
     done = Run([*rows, fake_account(10)])
     assert done.seqnos == [8]
     done.share(decoded=2, undecodable=7, other=1)
 
 
-def segment(frame: int, *, ident: int, more: bool) -> pa.RecordBatch:
-    """A SEGMENT row: one of the two halves of a toy datagram."""
+def half(frame: int, *, ident: int, more: bool) -> Fragment:
+    """One of the two halves of a toy datagram."""
     datagram = message(ident, 1584)
     facts = {
         "version": 4, "source": "10.0.0.1", "destination": "10.0.0.2", "protocol": 17, "id": ident,
@@ -543,18 +542,8 @@ def segment(frame: int, *, ident: int, more: bool) -> pa.RecordBatch:
         "captured": 834,
         "link": 1,
     }  # fmt: skip
-    one = np.ones(1, np.int64)
-    return event_batch(
-        {
-            "capture": one * 0, "frame": one * frame, "index": one * 0, "last_frame": one * frame,
-            "at_ns": one, "last_at_ns": one, "system": ["capture"], "conversation": [""],
-            "carrier": [f"ip|{ident}"], "kind": one.astype(np.int16) * int(Kind.SEGMENT),
-            "wire_kind": ["FRAGMENT"], "count": one, "flags": one * 0, "size": one * 800,
-            "detail": [json.dumps(facts)],
-            "payload": [datagram[:800] if more else datagram[800:]],
-        },
-        1,
-    )  # fmt: skip
+    payload = datagram[:800] if more else datagram[800:]
+    return Fragment(0, f"ip|{ident}", frame, 1, facts, payload)
 
 
 def rows_of(batches: Any) -> list[dict[str, Any]]:
