@@ -43,7 +43,8 @@ HEAD_BESIDE_ID: Final = 16
 #: Networks of a capture that are counted.
 MOST_NETWORKS: Final = 4096
 
-_PGM: Final = 113
+#: IP protocols whose fragments are put together, and that are no tunnels: TCP, PGM.
+_NO_TUNNELS: Final = 6, 113
 _PRIME: Final = (1 << 61) - 1
 
 
@@ -180,7 +181,8 @@ class NetworksSeen:
     def captured(self, packets: Packets, claimed: Int64s | int, segments: Int64s) -> None:
         """Packets as they were captured (``note``)."""
         times = packets.record_column("at_ns")
-        self.note(packets, packets.column(k.NETWORK), claimed, segments, times)
+        frames = np.ones_like(times)
+        self.note(packets, packets.column(k.NETWORK), claimed, segments, times, frames)
 
     def note(
         self,
@@ -189,6 +191,7 @@ class NetworksSeen:
         claimed: Int64s | int,
         segments: Int64s,
         times: Int64s,
+        frames: Int64s,
     ) -> None:
         """Packets of which some are of a numbered network.
 
@@ -197,14 +200,16 @@ class NetworksSeen:
             claimed: per row of ``packets.datagrams``, the number of its system or -1.
             segments: rows of TCP that may be of a system.
             times: of all records.
+            frames: in how many each came.
         """
         if not networks.any():
             return
         ours = packets.record_column("frame") > 0
-        numbers, counts = np.unique(networks[ours], return_counts=True)
+        numbers, which = np.unique(networks[ours], return_inverse=True)
+        counts = np.bincount(which, frames[ours]).astype(np.int64)
+        seen = self._evidence.frames
         for network, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-            frames = self._evidence.frames
-            frames[network] = frames.get(network, 0) + count
+            seen[network] = seen.get(network, 0) + count
         known = np.zeros(len(networks), np.bool_)
         known[packets.rows] = np.asarray(claimed) >= 0
         known[segments] = networks[segments] > 0
@@ -329,7 +334,8 @@ class OfNetworks:
         taken = self._chosen.takes(networks)
         if self._chosen.tunnels:
             outside = packets.column(k.STATE) == k.FRAGMENT_STATE
-            outside &= (networks >> k.KEY_KIND == 0) & (packets.column(k.PROTOCOL) != _PGM)
+            outside &= networks >> k.KEY_KIND == 0
+            outside &= ~np.isin(packets.column(k.PROTOCOL), _NO_TUNNELS)
             taken |= outside
         return taken
 

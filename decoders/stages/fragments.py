@@ -224,8 +224,10 @@ class Assembler:
         inner = self._fragment_in(whole) if last.capture in self._settings.nested else None
         if inner is None:
             self._make_ready(whole)
+        elif self._is_elsewhere(assembly.first, inner):
+            self._settle(assembly, FrameOutcome.OTHER, ELSEWHERE)
         else:
-            self._add(inner)
+            self._take_nested(inner, assembly)
 
     def _fragment_in(self, whole: Whole) -> Fragment | None:
         """The fragment of another datagram that this one carries, if so."""
@@ -234,12 +236,6 @@ class Assembler:
         for packets in self._reader(whole.capture, split).read(_records([whole])):
             for carrier, facts, payload in zip(*described(packets, tunnels=tunnels), strict=True):
                 outer = assembly.first.facts
-                unseen = 0 if outer.get("tunnel") else assembly.frame_count
-                account = self._accounts.of(whole.capture, split)
-                account.add_tunnelled(
-                    facts["source"], facts["destination"], facts["tunnel"], unseen
-                )
-                account.fragments["nested"] += 1
                 facts |= {"outgoing": int(assembly.outgoing)}
                 if "network" not in facts and "network" in outer:
                     facts["network"] = outer["network"]
@@ -247,6 +243,18 @@ class Assembler:
                     whole.capture, carrier, whole.frame, whole.at_ns, facts, payload, assembly
                 )
         return None
+
+    def _is_elsewhere(self, outer: Fragment, inner: Fragment) -> bool:
+        """Whether a fragment is of another network, which the datagram that it came in tells."""
+        networks = (np.array([one.facts.get("network", 0)]) for one in (outer, inner))
+        return bool(elsewhere(self._settings.chosen_of(inner.capture), *networks).any())
+
+    def _take_nested(self, inner: Fragment, outer: Assembly) -> None:
+        unseen = 0 if outer.first.facts.get("tunnel") else outer.frame_count
+        facts, account = inner.facts, self._accounts.of(inner.capture, inner.frame >> FRAME_BITS)
+        account.add_tunnelled(facts["source"], facts["destination"], facts["tunnel"], unseen)
+        account.fragments["nested"] += 1
+        self._add(inner)
 
     def _reader(self, capture: int, split: int) -> PacketReader:
         compile_it = self._compile_it
@@ -497,9 +505,12 @@ class Assembler:
                 if (tcp := SegmentFinder().find(packets)) is not None:
                     segments = dict(zip(tcp[1].tolist(), tcp[0].one_by_one(), strict=True))
                 if networks.any() and not chosen.networks:
-                    times = np.array([whole.at_ns for whole in part], np.int64)
+                    times, frames = np.array(
+                        [(one.at_ns, one.assembly.frame_count) for one in part], np.int64
+                    ).T
                     seen = self._seen.setdefault(key, NetworksSeen())
-                    seen.note(packets, networks, own, np.array([*segments], np.int64), times)
+                    tcp_rows = np.array([*segments], np.int64)
+                    seen.note(packets, networks, own, tcp_rows, times, frames)
             claimed = np.broadcast_to(claimant, datagrams.count)
             batches += decoded
             at = 0
