@@ -8,7 +8,13 @@ comparable over a short distance only, and not at all where a sender's ids do no
 from typing import Final
 
 from seqaudit.replay.sequence.gaps import Arrival, Gap, Mark
+from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.sequence.unwrap import unwrap
 
+MASK: Final = 0xFFFF
+#: Datagrams of a socket for each that its ids pass over, at least: else it does not count them.
+COUNTED: Final = 4
+MAX_PASSED_OVER: Final = 1_000
 ID_SPAN_NS: Final = 5_000_000_000
 ID_SPAN_MESSAGES: Final = 10_000
 
@@ -47,3 +53,44 @@ class IpIds:
         if self._backward * 20 > self._forward:
             return None
         return (fresh_id - gap.reveal_id) % 65536 < 32768
+
+
+class SocketIds:
+    """The IP ids of a socket that sends to one place alone: it counts its datagrams by one.
+
+    Linux does for a connected socket of UDP whose datagrams may not be fragmented; a socket that
+    sends to several takes ids of a counter that jumps with the time.
+    """
+
+    __slots__ = ("_count", "_last", "_passed_over")
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+        self._count = 0
+        self._passed_over = RangeSet()
+
+    def note(self, first: int, last: int, count: int) -> None:
+        """A row of its datagrams: the ids of the first and the last of these, and how many messages
+        they are of, of which each has a datagram of its own, or shares one."""
+        if self._last is None:
+            self._last = first - 1
+        begin = unwrap(first, self._last, MASK)
+        end = begin + ((last - first) & MASK)
+        if end - begin >= count:  # one is missing within, wherever
+            self._pass_over(end - (end - begin - count + 1), end)
+        if begin > self._last + 1:
+            self._pass_over(self._last + 1, begin)
+        elif begin < self._last:
+            self._passed_over.remove(begin, end + 1)
+        if end > self._last:
+            self._count += end - max(self._last, begin - 1)
+            self._last = end
+
+    def _pass_over(self, first: int, stop: int) -> None:
+        if len(self._passed_over) < MAX_PASSED_OVER:
+            self._passed_over.add(first, stop)
+
+    @property
+    def lack(self) -> bool:
+        """A datagram between two of its datagrams is not here."""
+        return 0 < COUNTED * len(self._passed_over) <= self._count

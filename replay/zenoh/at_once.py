@@ -24,6 +24,7 @@ class AtOnce:
         self.delivery = DeliveryOrder()
         self.missed: list[tuple[Range, Mark]] = []
         self.count = 0  # of misses, kept or not
+        self.handed_at: Mark | None = None  # when the last sample was handed on
         self.passed = 0  # of these, at which one with recovery would have asked
 
     def came(self, first: int, stop: int, mark: Mark, *, idle: bool) -> None:
@@ -37,7 +38,7 @@ class AtOnce:
             first = max(first, self.last + 1)
         if first < stop:
             self.delivery.deliver(first, stop)
-            self.last = stop - 1
+            self.last, self.handed_at = stop - 1, mark
 
     def misses(self, *, cached: bool) -> list[Miss]:
         """The callbacks that were due."""

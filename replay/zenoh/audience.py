@@ -24,6 +24,7 @@ from seqaudit.replay.zenoh.reasons import (
     ONE_LEFT,
     SEVERAL,
     SHARED,
+    SILENT,
     UNNAMED,
     WAITED,
 )
@@ -278,6 +279,10 @@ class Audience:
             for one in map(self.subscribers.__getitem__, self._identities(endpoint, (None,))):
                 if one.first_at is not None and mark.at_ns - one.first_at.at_ns < LAG_NS:
                     one.untold.add(EARLY, figures=HANDED)
+        if not self._link.session_starts and "@adv" not in subject:
+            for one in map(self.subscribers.__getitem__, self._identities(endpoint, (None,))):
+                if one.start is not None:
+                    one.untold.add(UNNAMED)
         for source in self._sources.since(mark.at_ns - LAG_NS):
             if source.receiver != endpoint:
                 continue
@@ -394,6 +399,11 @@ class Audience:
         self._histories_asked.pop(endpoint, None)
         self._asked.pop(endpoint, None)
         self._leave(self._identities(endpoint), mark)
+
+    def silent(self, endpoint: str, since: int) -> None:
+        """A node said nothing behind a job frame until its session ended, though it had to."""
+        for one in self.living(endpoint, None):
+            one.untold.add(SILENT, since=since)
 
     def shut(self, endpoint: str, mark: Mark, quoted: Source | None) -> None:
         """Nobody listens at an endpoint any more, since what its host quotes, perhaps samples of a

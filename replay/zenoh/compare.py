@@ -52,7 +52,7 @@ class ZenohComparison(BothEnds):
             return {}
         from seqaudit.replay.zenoh import far_end, legs
 
-        found = legs.across_sessions(self._seen)
+        found = legs.across_sessions(self._seen, extents)
         far = far_end.FarEnds(self._seen, lambda: rows(QUERY), far_end.doubted(worth))
         self._shown = far.shown
         for capture, stream, row in self._seen:

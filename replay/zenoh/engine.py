@@ -32,7 +32,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import Read, Vantage
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span
-from seqaudit.replay.sequence.gaps import Arrival
+from seqaudit.replay.sequence.gaps import Arrival, Mark
 from seqaudit.replay.zenoh.audience import Audience
 from seqaudit.replay.zenoh.both_ends import SAMPLES, SessionEnds, kind_of
 from seqaudit.replay.zenoh.declarations import Declarations
@@ -185,6 +185,7 @@ class ZenohEngine:
         if source is not None and sn is not None:
             first = source.placed(sn)
             self.audience.came_to_nobody(source, first, first + count)
+        self._note_silence(mark)
         self.audience.shut(end, mark, source)
 
     def _cut_off(self, event: Event, detail: Detail) -> None:
@@ -276,6 +277,7 @@ class ZenohEngine:
         mark = event.first_mark()
         if word in HANDSHAKE and self.link.begins(word, event, detail.get("cookie")):
             self.link.began(mark)
+            self._note_silence(mark)
             self._lapse()
             self.queries.close(mark)
             self.declared.clear()
@@ -296,9 +298,19 @@ class ZenohEngine:
             self.link.joined(event, detail)
         elif word == "Close":
             self.link.close(event)
+            self._note_silence(mark)
             self.queries.close(mark)
             if detail["reason"] == BY_ITSELF:
                 self.audience.node_gone(event.source, mark)
+
+    def _note_silence(self, mark: Mark) -> None:
+        """A session ends: who had said nothing for too long may have ended before."""
+        if self.link.multicast or self.link.transport == "tcp":
+            return
+        for endpoint in self.link.ends:
+            since = self.moments.unheard_since(endpoint, mark)
+            if since is not None:
+                self.audience.silent(endpoint, since)
 
     def _lapse(self) -> None:
         """A session is over: what waited, and what came behind an end that was silent for longer

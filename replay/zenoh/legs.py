@@ -30,6 +30,7 @@ from seqaudit.replay.zenoh.reasons import (
     HANDED,
     HOLE,
     RECOVERED,
+    SILENT,
     WAITED,
 )
 from seqaudit.replay.zenoh.report_rows import CauseRow, MissRow
@@ -208,7 +209,9 @@ def lost_in(
             yield place, dict.fromkeys(names) | {"unknown": unknown}
 
 
-def across_sessions(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, str], Row]:
+def across_sessions(
+    streams: Iterable[tuple[int, str, Row]], spans: Spans
+) -> dict[tuple[int, str], Row]:
     """A subscriber outlives the sessions of its node: what lies between two of them it missed.
 
     Its last sn is that of the session before (zenoh.md 9.4 keeps it by source, not by session), so
@@ -223,22 +226,20 @@ def across_sessions(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, 
     """
     turns: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}
     places: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}
-    begun: dict[int, int] = {}  # capture -> when the last of its sources came first
     for capture, stream, row in streams:
-        if row.get("kind") != "samples" or row["receiver"] is None:
+        if row.get("kind") != "samples":
             continue
-        if row["delivered"] or row["lost_seqnos"]:
+        if row["receiver"] and (row["delivered"] or row["lost_seqnos"]):
             turns.setdefault((capture, row["source"], row["receiver"]), []).append((stream, row))
         if row["delivered"]:
             address = capture, row["source"], row["receiver_endpoint"]
             places.setdefault(address, []).append((stream, row))
-            begun[capture] = max(begun.get(capture, 0), row["first_ns"])
     changed: dict[tuple[int, str], Row] = {
         (capture, stream): dict.fromkeys(FIGURES)
         | {"unknown": near["unknown"] | dict.fromkeys(FIGURES, why)}
         for (capture, *_), rows in places.items()
         for stream, near in rows
-        if (why := _ended_unheard(near, rows, begun[capture])) is not None
+        if (why := _ended_unheard(near, rows, spans[capture][1])) is not None
     }
     closed = frozenset(changed)
     for (capture, *_), rows in turns.items():
@@ -274,19 +275,21 @@ def across_sessions(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, 
     return changed
 
 
-def _ended_unheard(near: Row, rows: Iterable[tuple[str, Row]], begun_ns: int) -> str | None:
+def _ended_unheard(near: Row, rows: Iterable[tuple[str, Row]], end_ns: int | None) -> str | None:
     """Why nothing shows what reached a subscriber whose session ended without a word; null: it
     does. Recorded, with ICMP as the only answer: a listener over UDP closes, its publisher goes on
     with a session at the same address, and its sns go on; or the publisher is killed."""
     silent_ns, last_ns, live = near["receiver_silent_ns"], near["last_ns"], near["live"]
     if silent_ns is None:
         return None
-    if near["transport"] == "udp" and live and silent_ns <= last_ns:
+    unheard = near["transport"] == "udp" and silent_ns <= last_ns  # what came last, at least
+    if unheard and live:
         later = [far for _, far in rows if last_ns < far["first_ns"] and far["leg"] != near["leg"]]
         if any(far["live"] and live[-1][1] < far["live"][0][0] for far in later):
             return CLOSED
-    over = max(silent_ns, last_ns) + SILENCE_NS < begun_ns
-    return WAITED if over and near["open"] and not near["subscriber_gone"] else None
+    if end_ns is None or near["subscriber_gone"] or end_ns <= near["receiver_due_ns"]:
+        return None
+    return SILENT if unheard else WAITED if near["open"] else None
 
 
 def _asked_for_meanwhile(

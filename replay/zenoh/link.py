@@ -13,6 +13,7 @@ from seqaudit.replay.contract.report_rows import Role
 from seqaudit.replay.contract.settings import MEMBER, Read, Vantage
 from seqaudit.replay.contract.worth import END
 from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ip_ids import SocketIds
 from seqaudit.replay.zenoh.both_ends import address
 from seqaudit.replay.zenoh.hops import EVER, Hop, HopCounter, UnfinishedBytes, initial_sn
 
@@ -91,6 +92,7 @@ class Link:
         self.held = UnfinishedBytes()
         self._patch = 0
         self._read = read
+        self._ids: dict[str, SocketIds] = {}  # of its two ends
         self._named: dict[str, set[str]] = {}  # endpoint -> zids that may be its node's
         self._step = -1  # of the last handshake
         self._since = EVER  # when this session began; the first one's beginning is the capture's
@@ -114,6 +116,11 @@ class Link:
 
     def heard_from(self, event: Event) -> bool:
         """Whether somebody listens again where nobody did: it speaks."""
+        if event.fresh_id and event.last_fresh_id and not self.multicast:
+            ids = self._ids.get(str(event.source))
+            if ids is None:
+                ids = self._ids[str(event.source)] = SocketIds()
+            ids.note(event.fresh_id, event.last_fresh_id, event.count)
         return self.shut.pop(event.source or "", None) is not None
 
     def began(self, mark: Mark) -> None:
@@ -121,6 +128,7 @@ class Link:
         if self.counters or self.retired:
             self._since = mark
         self.session_starts += 1
+        self._ids.clear()
         self.retired += [*self.counters.items()][: max(0, MAX_COUNTERS - len(self.retired))]
         self.counters.clear()
         for end in self.ends.values():
@@ -267,6 +275,22 @@ class Link:
     def lacks(self, sender: str, receiver: str) -> bool:
         """Frames of one end to the other are missing."""
         return any(counter.lost for counter in self.ways(sender, receiver))
+
+    def overtakes(self, sender: str, receiver: str) -> bool:
+        """Frames of one end overtake each other on their way to the other, and some are missing."""
+        ways = self.ways(sender, receiver)
+        return any(counter.late.ranges and counter.lost for counter in ways)
+
+    def lacks_own(self, endpoint: str, peer: str) -> bool:
+        """What an end said itself, whatever it was, is missing: frames to the other, bytes of the
+        connection, or datagrams of the socket that is for this session alone."""
+        ids = self._ids.get(endpoint)
+        alone = self.opener in (None, endpoint)
+        return (
+            self.lacks(endpoint, peer)
+            or bool(self.holes.get(endpoint))
+            or (alone and ids is not None and ids.lack)
+        )
 
     def hole(self, event: Event) -> None:
         """Bytes of the connection are missing here, or could not be read."""

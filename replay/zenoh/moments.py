@@ -16,6 +16,10 @@ from seqaudit.replay.zenoh.link import HANDSHAKE
 KEEP_ALIVES: Final = 4
 KEEP_ALIVE_NS: Final = 1_000_000 // KEEP_ALIVES
 LATE_NS: Final = 20_000_000
+#: So late at most a sign comes with which an end that lives says so: recorded with 0.5 s.
+OVERDUE_NS: Final = 1_000_000_000
+#: The default lease, of an end whose Open was not captured.
+LEASE_MS: Final = 10_000
 #: What an end says though it has no session, or begins another one.
 NO_SIGNS: Final = frozenset({"Close", *HANDSHAKE})
 #: So long behind a query rows begin at the first frame of each tick of 2 ** TICK_BITS ns at least,
@@ -99,6 +103,19 @@ class Moments:
         """When an end spoke last; null: it never did."""
         mark = self._said.get(endpoint)
         return None if mark is None else mark.at_ns
+
+    def due_ns(self, endpoint: str) -> int | None:
+        """When an end that lives has to speak again at the latest; null: it never spoke."""
+        mark = self._said.get(endpoint)
+        quiet_ns = self._silent_ns.get(endpoint, LEASE_MS * KEEP_ALIVE_NS)
+        return None if mark is None else mark.at_ns + quiet_ns + OVERDUE_NS
+
+    def unheard_since(self, endpoint: str, now: Mark) -> int | None:
+        """The job frame behind which an end said nothing, until now, though it had to; null: it
+        did speak, or never."""
+        due_ns = self.due_ns(endpoint)
+        silent = due_ns is not None and due_ns < now.at_ns
+        return self._said[endpoint].frame if silent else None
 
     def cut_off(self, event: Event) -> None:
         """What a frame said behind its beginning is cut off, or cannot be read."""

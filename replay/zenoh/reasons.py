@@ -41,6 +41,14 @@ SHARED_OUT: Final = (
     "samples came by the answer to one of several subscribers that asked in the same words, and "
     "not to the others: nothing tells who was handed them"
 )
+UNENDED: Final = (
+    "what waited for the answer to its query was handed on when that ended, which is not here, as "
+    "other frames for its node are not: nothing shows when, or whether it was there still"
+)
+UNSEEN: Final = (
+    "frames for its node are missing since a query of another subscriber there, whose answer did "
+    "not end here: the one in which this was undeclared may be missing as well"
+)
 STRAY: Final = (
     "samples came by the answer to a query that is not here: nothing tells whose that was"
 )
@@ -97,6 +105,10 @@ CLOSED: Final = (
     "its receiver said nothing more, and another session began at the same address before any "
     "Close: nothing shows when its socket was closed, and what came behind that reached nobody"
 )
+SILENT: Final = (
+    "its receiver said nothing more, not even that it lives, and the capture went on: nothing "
+    "shows when it ended, and what came behind that reached nobody"
+)
 CROSSED: Final = (
     "its query for a publisher that it heard of crossed with the end of its history: what that "
     "brought was handed on, or dropped behind a newer sample"
@@ -116,6 +128,10 @@ OVERTAKEN: Final = (
 IN_VAIN: Final = (
     "frames overtake each other on its link, and one is missing right behind one that has a reply: "
     "if that came first, its transport threw this away"
+)
+PASSED: Final = (
+    "frames overtake each other on its link, and some are missing: if one of these came before a "
+    "frame that is here, its transport threw this away, and who asks for nothing does not say so"
 )
 UNDECLARED: Final = "its key has a number that nobody declared here, unless that was not captured"
 HAD: Final = "its requests show that it had samples that are not in this capture (CP007)"

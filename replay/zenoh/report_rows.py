@@ -4,7 +4,6 @@ from typing import Annotated, Final, Literal, NotRequired, TypedDict
 
 from seqaudit.replay.contract.report_rows import (
     Bytes,
-    Delivered,
     Directions,
     Listed,
     NetworkDuplicates,
@@ -146,9 +145,16 @@ class SamplesStreamRow(LegStreamRow):
         int | None,
         "its receiver spoke last then, of a session that no Close and no ICMP ended; null: one did",
     ]
+    receiver_due_ns: Annotated[
+        int | None, "it had to speak again then, by its lease; null: as receiver_silent_ns"
+    ]
     held_max: Annotated[int | None, "most samples held back at a time; " + Unseen]
     queries_max: Annotated[int | None, "most open at a time; null: nobody is known to receive"]
-    delivered: Delivered
+    delivered: Annotated[
+        list[list[int]] | None,
+        "ranges of what came and is handed on, in this order, as its receiver reads on; behind "
+        "receiver_silent_ns, and of what a full socket buffer drops, no frame says that it does",
+    ]
     misses: Annotated[list[MissRow] | None, Unseen]
     reordered: Annotated[int | None, Unseen]
     open: NotRequired[Annotated[int | None, "missing when the capture or the session ended"]]

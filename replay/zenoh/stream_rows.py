@@ -175,15 +175,15 @@ def _that_passed(
     arrivals = source.arrivals + source.replies
     asked: Directions = {"sent": None, "arrived": None}
     asked[_SIDES[role]] = len(mine)
+    unheard = not (engine.link.closed or source.receiver in engine.link.shut)
     return {
         "kind": "samples",
         "publisher": "ros" if source.source.endswith(ROS) else "advanced",
         "cache": _cache_seen(engine, source),
         "subscriber_recovers": None if one is None else one.recovery_shown(),
         "subscriber_gone": one is not None and one.life.over and one.life.node_gone,
-        "receiver_silent_ns": None
-        if engine.link.closed or source.receiver in engine.link.shut
-        else engine.moments.spoke_ns(source.receiver),
+        "receiver_silent_ns": engine.moments.spoke_ns(source.receiver) if unheard else None,
+        "receiver_due_ns": engine.moments.due_ns(source.receiver) if unheard else None,
         "held_max": None if one is None else max((w.count for w in one.held_back.waits), default=0),
         "queries_max": None if one is None else one.queries_max,
         "leg": engine.conversation,

@@ -18,6 +18,7 @@ from seqaudit.replay.zenoh.reasons import (
     OTHERS_HAD,
     OVERTAKEN,
     OWN_FRAMES,
+    PASSED,
     SEVERAL,
     SHARED_OUT,
     UNASKED,
@@ -65,7 +66,8 @@ def untold(
     why = _by_what_came(one, lanes, source, link, crossing=crossing)
     if why is not None:
         yield Untold(why)
-    yield from one.untold.standing(RangeSet(one.delivery.ranges), one.handed_at)
+    at = max(filter(None, (one.handed_at, one.at_once.handed_at)), default=None)
+    yield from one.untold.standing(RangeSet(one.delivery.ranges), at)
 
 
 def _by_what_came(
@@ -78,6 +80,8 @@ def _by_what_came(
     overtaken = crossing and link.lacks(source.sender, source.receiver)
     if overtaken and one.asking.since is None:  # who asks waits for what comes late
         return OVERTAKEN
+    if one.recovery_shown() is not True and link.overtakes(source.sender, source.receiver):
+        return PASSED
     if source.replies_in_vain():
         return IN_VAIN
     if one.asking.by_one:
@@ -96,6 +100,6 @@ def _by_what_came(
         for gap in one.gaps
     ):
         return HOLE
-    if link.lacks(source.receiver, source.sender) or link.holes.get(source.receiver):
+    if link.lacks_own(source.receiver, source.sender):
         return OWN_FRAMES
     return None

@@ -52,6 +52,7 @@ class Session:
         self.times: list[float] = []
         self.cut: dict[int, int] = {}  # message -> bytes that snap length cut off
         self.quotes: list[int] = []  # messages that ICMP quotes
+        self.ids: dict[int, int] = {}  # message -> IP id
         self.sns = {False: 10, True: 500}
         self.now = 0.0
         if opened:
@@ -123,6 +124,7 @@ class Session:
         for place, size in self.cut.items():
             batches.stop[place] -= size
         batches.at_ns = np.array(times, np.int64)
+        batches.ip_id[list(self.ids)] = list(self.ids.values())
         batches.flags[len(times) - refused :] = Flag.REFUSED
         batches.flags[len(times) - copies :] |= Flag.NETWORK_DUPLICATE
         batches.flags[self.quotes] = Flag.REFUSED

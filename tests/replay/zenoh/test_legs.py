@@ -6,11 +6,12 @@ import pytest
 
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
 from seqaudit.replay.zenoh.legs import SILENCE_NS, across_sessions, judge, lost_beyond, lost_in
-from seqaudit.replay.zenoh.reasons import ASKED_LATER, WAITED
+from seqaudit.replay.zenoh.reasons import ASKED_LATER, SILENT, WAITED
 
 SECOND = 1_000_000_000
 SPANS = [(0, 20 * SECOND), (0, 20 * SECOND), (0, 20 * SECOND)]
 LEG = "zenoh|udp|a|b"
+DUE_NS = 3_500_000_000  # after its last word an end has to speak again
 PUBLISHER, SUBSCRIBER, ROUTER = "10.0.0.1:5", "10.0.0.2:7", "10.0.0.3:9"
 
 
@@ -21,7 +22,7 @@ def row(live: list[list[int]], role: str, **more: Any) -> dict[str, Any]:
         "receiver_endpoint": SUBSCRIBER, "first_ns": SECOND, "last_ns": 2 * SECOND,
         "last_frame": 77, "last_seqno": live[-1][1] if live else None, "heartbeat_highest": None,
         "replied": [], "unrecovered_seqnos": [], "unknown": {}, "subscriber_gone": False,
-        "receiver_silent_ns": None, "open": 0,
+        "receiver_silent_ns": None, "receiver_due_ns": None, "open": 0,
         "first_seqno": live[0][0] if live else None, "leg": LEG,
     } | more  # fmt: skip
 
@@ -152,9 +153,17 @@ def session(live: list[list[int]], at: int, **more: Any) -> dict[str, Any]:
     return row(live, "receiver", **figures) | more
 
 
+def silence(since: int | None) -> dict[str, int | None]:
+    """Its receiver said nothing any more, and had to 3.5 s later."""
+    if since is None:
+        return {"receiver_silent_ns": None, "receiver_due_ns": None}
+    return {"receiver_silent_ns": since * SECOND, "receiver_due_ns": since * SECOND + DUE_NS}
+
+
 def across(*rows: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows with what lies between sessions."""
-    found = across_sessions([(0, f"s{n}", one) for n, one in enumerate(rows)])
+    end_ns = max(one["last_ns"] for one in rows)
+    found = across_sessions([(0, f"s{n}", one) for n, one in enumerate(rows)], [(0, end_ns)])
     return [one | found.get((0, f"s{n}"), {}) for n, one in enumerate(rows)]
 
 
@@ -201,7 +210,7 @@ def test_a_listener_over_udp_that_closes_says_nothing(
     silent: int, live: list[list[int]], told: Any
 ) -> None:
     """Recorded: its host answers with ICMP, and the publisher opens the next session at once."""
-    first = session([[0, 7]], 1, receiver_silent_ns=silent * SECOND, unknown={})
+    first = session([[0, 7]], 1, unknown={}, **silence(silent))
     second = session(live, 3, leg="another")
     near, far = across(first, second)
     assert near["delivered"] == told
@@ -216,11 +225,23 @@ def test_what_waited_when_its_session_ended_without_a_word_is_not_known(
     waited: int, silent: int | None, begun: int, told: Any
 ) -> None:
     """Recorded: a killed publisher; what waited was handed on when a frame could not be sent."""
-    silent_ns = None if silent is None else silent * SECOND
-    first = session([[0, 7]], 1, receiver_silent_ns=silent_ns, unknown={}, open=waited)
+    first = session([[0, 7]], 1, unknown={}, open=waited, **silence(silent))
     near, _ = across(first, session([[0, 3]], begun, leg="another", source="ef/6"))
     assert near["delivered"] == told
     assert near["unknown"].get("delivered") == (WAITED if told is None else None)
+
+
+@pytest.mark.parametrize(
+    ("silent", "ends", "told"), [(1, 5, None), (2, 6, [[0, 7]]), (1, 4, [[0, 7]])]
+)
+def test_who_says_nothing_any_more_while_the_capture_goes_on_had_ended(
+    silent: int, ends: int, told: Any
+) -> None:
+    """Recorded (2091), and the ICMP that says it taken out."""
+    first = session([[0, 7]], 1, unknown={}, **silence(silent)) | {"last_ns": 2 * SECOND - 1}
+    near, _ = across(first, session([[0, 3]], ends - 1, leg="another", source="ef/6"))
+    assert near["delivered"] == told
+    assert near["unknown"].get("delivered") == (SILENT if told is None else None)
 
 
 def test_another_subscriber_of_the_node_misses_nothing_between_sessions() -> None:

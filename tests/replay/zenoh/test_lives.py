@@ -16,10 +16,15 @@ from seqaudit.replay.zenoh.reasons import (
     NOBODY,
     ONE_LEFT,
     OWN_FRAMES,
+    PASSED,
     SEVERAL,
+    SILENT,
     STRAY,
     UNASKED,
+    UNENDED,
     UNHEARD,
+    UNNAMED,
+    UNSEEN,
 )
 from seqaudit.replay.zenoh.report_rows import ALL, ONE
 from tests.decoders.zenoh import builders as z
@@ -209,6 +214,69 @@ def test_a_subscriber_may_have_ended_in_a_frame_of_its_node_that_is_not_here() -
     session.subscriber(z.declare(4, 9, 0, "more", own=False)).put(3)
     row = stream(session.played()[1])
     assert (row["delivered"], row["unknown"]["delivered"]) == (None, OWN_FRAMES)
+
+
+def test_a_datagram_of_its_nodes_own_socket_that_is_not_here_may_have_ended_it() -> None:
+    """Recorded (2130), and the frame of the undeclaration taken out: the last of its counter."""
+
+    def told(*ids: int) -> object:
+        session = Session(opened=False)
+        session.raw(z.init(SUBSCRIBER_ZID), back=True).raw(z.init(ack=True))
+        session.raw(z.opened(500), back=True).raw(z.opened(10, ack=True))
+        session.publisher(z.declare(0, 1, 0, "demo/sensor"))
+        session.subscriber(z.declare(2, 1, 1, own=False)).put(0).wait(0.5).put(1)
+        session.wait(0.5).raw(b"\x04", back=True).wait(0.5).raw(b"\x04", back=True)
+        session.ids = dict(zip(session.back, ids, strict=True))
+        row = stream(session.played()[1])
+        return row["delivered"] or row["unknown"]["delivered"]
+
+    assert told(7, 8, 9, 10, 11) == [[0, 1]]
+    assert told(7, 8, 9, 10, 12) == OWN_FRAMES
+
+
+def test_who_says_nothing_until_the_session_ends_may_have_ended_before() -> None:
+    """Recorded (2093), and a stretch taken out: no KeepAlive came, but ICMP at last."""
+    session = Session().put(0).wait(1.0).raw(b"\x04", back=True).put(1).wait(3.0)
+    assert stream(session.raw(CLOSED).played()[1])["delivered"] == [[0, 1]]
+    session = Session().put(0).wait(1.0).raw(b"\x04", back=True).put(1).wait(4.0)
+    row = stream(session.raw(CLOSED).played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, SILENT)
+
+
+def test_what_waits_for_an_answer_that_did_not_end_here_may_have_been_handed_to_nobody() -> None:
+    """Recorded (2155, 2167, 2241), and a stretch taken out: an undeclaration was in it."""
+    session = Session().put(0).lose().put(2).ask(1, "_sn=1..").wait(0.5).lose().put(4).wait(0.5)
+    row = stream(session.raw(CLOSED).played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, UNENDED)
+    session = Session().subscriber(z.declare(2, 7, 0, "demo/*", own=False)).put(0).lose().put(2)
+    session.ask(1, "_sn=1..").wait(0.5).lose().put(4).wait(0.5)
+    why = {row["subscriber"]: row["unknown"]["delivered"] for row in streams(session.raw(CLOSED))}
+    assert why == {"demo/*": UNSEEN, "demo/sensor": UNENDED}
+
+
+def test_samples_of_before_a_subscriber_was_declared_were_for_another_one_or_nobody() -> None:
+    """Recorded (2223), and the beginning taken out."""
+    session = Session(opened=False).publisher(z.push(z.put(0), 0, "demo/sensor")).wait(1.0)
+    session.subscriber(z.declare(2, 1, 0, "demo/sensor", own=False)).wait(0.5)
+    session.publisher(z.push(z.put(1), 0, "demo/sensor"))
+    row = stream(session.played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, UNNAMED)
+
+
+def test_on_a_link_of_frames_that_overtake_each_other_a_missing_one_may_have_come_first() -> None:
+    """Recorded (2136), and a frame taken out that a late one had come behind."""
+
+    def told(*sns: int) -> object:
+        session, first = Session(), Session().sns[False]
+        for sn in sns:
+            session.sns[False] = first + sn
+            session.put(sn)
+        row = stream(session.wait(3).played()[1])
+        return row["delivered"] or row["unknown"]["delivered"]
+
+    assert told(0, 2, 1, 3, 5) == PASSED
+    assert told(0, 2, 1, 3, 4) == [[0, 0], [2, 4]]
+    assert told(0, 2, 3, 5) == [[0, 0], [2, 3], [5, 5]]
 
 
 def other(*sns: int) -> list[bytes]:
