@@ -23,12 +23,14 @@ from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Place
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Worth
 from seqaudit.replay.sequence.ranges import Range, RangeSet, half_open, inclusive, total
+from seqaudit.replay.zenoh.both_ends import address as address_of
 from seqaudit.replay.zenoh.reasons import (
     ASKED_LATER,
     CLOSED,
     FIGURES,
     HANDED,
     HOLE,
+    LINKS,
     RECOVERED,
     SILENT,
     WAITED,
@@ -226,6 +228,7 @@ def across_sessions(
     """
     turns: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}
     places: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}
+    meeting: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}  # by receiving host
     for capture, stream, row in streams:
         if row.get("kind") != "samples":
             continue
@@ -234,6 +237,8 @@ def across_sessions(
         if row["delivered"]:
             address = capture, row["source"], row["receiver_endpoint"]
             places.setdefault(address, []).append((stream, row))
+            hosts = capture, row["source"], address_of(row["receiver_endpoint"])
+            meeting.setdefault(hosts, []).append((stream, row))
     changed: dict[tuple[int, str], Row] = {
         (capture, stream): dict.fromkeys(FIGURES)
         | {"unknown": near["unknown"] | dict.fromkeys(FIGURES, why)}
@@ -241,6 +246,13 @@ def across_sessions(
         for stream, near in rows
         if (why := _ended_unheard(near, rows, spans[capture][1])) is not None
     }
+    for (capture, *_), rows in meeting.items():
+        for stream, row in rows:
+            if any(_shares_a_session(row, other) for _, other in rows[:MAX_LEGS]):
+                why = dict.fromkeys(FIGURES, LINKS)
+                changed[capture, stream] = dict.fromkeys(FIGURES) | {
+                    "unknown": row["unknown"] | why
+                }
     closed = frozenset(changed)
     for (capture, *_), rows in turns.items():
         rows.sort(key=lambda row: (row[1]["first_frame"], row[1]["subscriber"] or ""))
@@ -273,6 +285,21 @@ def across_sessions(
             if figures := _missed_between(max(had), row) or _taken_for_repeats(max(had), row):
                 changed[capture, stream] = figures
     return changed
+
+
+def _shares_a_session(row: Row, other: Row) -> bool:
+    """Whether samples of a source come to a host by two links in turn, each by one of them, as
+    those of one session with several links do."""
+    if row["leg"] == other["leg"] or (
+        None not in (row["receiver"], other["receiver"]) and row["receiver"] != other["receiver"]
+    ):
+        return False
+    one, two = half_open(row["live"]), half_open(other["live"])
+    if not one or not two or one & two:
+        return False
+    return max(row["first_frame"], other["first_frame"]) < min(
+        row["last_frame"], other["last_frame"]
+    ) and max(one.first(), two.first()) < min(one.stop(), two.stop())
 
 
 def _ended_unheard(near: Row, rows: Iterable[tuple[str, Row]], end_ns: int | None) -> str | None:

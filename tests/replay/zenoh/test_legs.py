@@ -244,6 +244,20 @@ def test_who_says_nothing_any_more_while_the_capture_goes_on_had_ended(
     assert near["unknown"].get("delivered") == (SILENT if told is None else None)
 
 
+def test_samples_that_come_by_two_links_in_turn_are_of_one_session() -> None:
+    """The InitAck, which says that a session may have several links, is not captured."""
+
+    def delivered(live: list[list[int]], **more: Any) -> list[object]:
+        one = session([[0, 1], [4, 5]], 1, unknown={}, last_frame=40, receiver=None)
+        other = {"leg": "another", "unknown": {}, "last_frame": 50, "receiver": None}
+        return [row["delivered"] for row in across(one, session(live, 2, **(other | more)))]
+
+    assert delivered([[2, 3], [6, 7]]) == [None, None]
+    assert delivered([[1, 3], [6, 7]]) == [[[0, 1], [4, 5]], [[1, 3], [6, 7]]]  # to two nodes
+    assert delivered([[6, 7]]) == [[[0, 1], [4, 5]], [[6, 7]]]  # one session after the other
+    assert delivered([[2, 3]], receiver_endpoint="10.0.0.9:7") == [[[0, 1], [4, 5]], [[2, 3]]]
+
+
 def test_another_subscriber_of_the_node_misses_nothing_between_sessions() -> None:
     other = session([[13, 20]], 15, subscriber="demo/*")
     assert missed(session([[0, 7]], 1), other) == [[], []]
