@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seqaudit.decoders.contract.events import EVENTS, Flag
+from seqaudit.decoders.contract.events import END, EVENTS, Flag
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s, argument, data_argument, interpreted, kernel
 from seqaudit.decoders.network.packets import FrameOutcome
@@ -172,7 +172,7 @@ class ZenohStreamDecoder:
     def decode(self, frames: StreamFrames) -> list[pa.RecordBatch]:
         """Claim the batches; a session is recognised as a whole, so nothing is in doubt."""
         if not frames.count:
-            return list(_holes(frames))
+            return list(_beside(frames))
         connection = frames.connection
         hosts = [address for address, _ in connection.ends]
         ports = np.array([port for _, port in connection.ends], np.int64)
@@ -203,22 +203,24 @@ class ZenohStreamDecoder:
         )
         outcome = _OUTCOME_OF[status]
         frames.outcome[:] = np.where(status == wire.NOTHING, int(FrameOutcome.MALFORMED), outcome)
-        return [*found, *_holes(frames)]
+        return [*found, *_beside(frames)]
 
     def account(self) -> dict[str, object]:
         return self._decoder.account()
 
 
-def _holes(frames: StreamFrames) -> Iterator[pa.RecordBatch]:
-    """A row for what is missing before a batch, or behind the last."""
+def _beside(frames: StreamFrames) -> Iterator[pa.RecordBatch]:
+    """Rows for what is missing before a batch, or behind the last, and for how each side ended."""
     names = [endpoint(*end) for end in frames.connection.ends]
     of_all = dict.fromkeys(EVENTS.names) | {
         "system": SYSTEM,
         "conversation": f"{SYSTEM}|tcp|{'|'.join(sorted(names))}",
     }
+    borders = frames.borders()
+    ends = [told for told in borders if told[1]["wire_kind"] == END]
     events = []
-    for way, hole in frames.holes():
-        events.append(of_all | hole | {"source": names[way], "destination": names[1 - way]})
+    for way, row in (*frames.holes(), *ends):
+        events.append(of_all | row | {"source": names[way], "destination": names[1 - way]})
     if events:
         yield pa.RecordBatch.from_pylist(events, schema=EVENTS)
 

@@ -16,6 +16,7 @@ from seqaudit.replay.zenoh.lives import LAG_NS, SubscriberLife, Undeclared
 from seqaudit.replay.zenoh.query import Miss, Query
 from seqaudit.replay.zenoh.reasons import (
     BEHIND,
+    BROKEN,
     CLOSING,
     COMING,
     EARLY,
@@ -404,6 +405,20 @@ class Audience:
         """A node said nothing behind a job frame until its session ended, though it had to."""
         for one in self.living(endpoint, None):
             one.untold.add(SILENT, since=since)
+
+    def broke_off(self, endpoint: str, mark: Mark, *, unread: bool) -> None:
+        """The connection of an endpoint ended without a Close: its node lives and hands on what
+        waits, or is gone.
+
+        Args:
+            unread: what came just before it may not have read.
+        """
+        for one in self.living(endpoint, None):
+            if one.pending or any(lane.pending for lane in self.lanes_of(one).all):
+                one.untold.add(WAITED)
+            recent = one.touched_ns is not None and mark.at_ns - one.touched_ns < LAG_NS
+            if unread and recent:
+                one.untold.add(BROKEN, figures=HANDED)
 
     def shut(self, endpoint: str, mark: Mark, quoted: Source | None) -> None:
         """Nobody listens at an endpoint any more, since what its host quotes, perhaps samples of a

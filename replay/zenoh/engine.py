@@ -26,7 +26,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, cast
 
-from seqaudit.decoders.contract.events import FRAME_BITS, HOLE, Flag, Kind
+from seqaudit.decoders.contract.events import END as ENDED
+from seqaudit.decoders.contract.events import FRAME_BITS, HOLE, Ending, Flag, Kind
 from seqaudit.decoders.contract.zenoh_detail import Detail, Key
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
@@ -126,6 +127,9 @@ class ZenohEngine:
             self.link.hole(event)
             self.moments.hole(event)
             return
+        if event.wire_kind == ENDED:
+            self._connection_ended(event, Ending(str(event.details()["how"])))
+            return
         if event.flags & Flag.REFUSED and self.link.transport == "udp":
             self._reached_nobody(event)
             return
@@ -187,6 +191,18 @@ class ZenohEngine:
             self.audience.came_to_nobody(source, first, first + count)
         self._note_silence(mark)
         self.audience.shut(end, mark, source)
+
+    def _connection_ended(self, event: Event, how: Ending) -> None:
+        """What one end sent over TCP is over; no Close says who ended the session, or why."""
+        assert event.source is not None
+        if how is Ending.UNSEEN or self.link.closed or self.world is not None:
+            return
+        mark, said = event.first_mark(), self.moments.spoke(event.source)
+        if how is Ending.SILENT and said is not None:
+            self.audience.silent(event.source, said.frame)
+        for endpoint in (event.source, event.destination):
+            self.audience.broke_off(str(endpoint), mark, unread=how is Ending.RESET)
+        self.queries.close(mark)
 
     def _cut_off(self, event: Event, detail: Detail) -> None:
         """What a frame said behind its beginning is cut off or cannot be read: it may be all."""

@@ -249,9 +249,9 @@ def across_sessions(
     for (capture, *_), rows in meeting.items():
         for stream, row in rows:
             if any(_shares_a_session(row, other) for _, other in rows[:MAX_LEGS]):
-                why = dict.fromkeys(FIGURES, LINKS)
+                links = dict.fromkeys(FIGURES, LINKS)
                 changed[capture, stream] = dict.fromkeys(FIGURES) | {
-                    "unknown": row["unknown"] | why
+                    "unknown": row["unknown"] | links
                 }
     closed = frozenset(changed)
     for (capture, *_), rows in turns.items():

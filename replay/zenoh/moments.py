@@ -99,9 +99,13 @@ class Moments:
         if len(self._silent_ns) < MAX_ENDS:
             self._silent_ns[endpoint] = lease_ms * KEEP_ALIVE_NS
 
-    def spoke_ns(self, endpoint: str) -> int | None:
+    def spoke(self, endpoint: str) -> Mark | None:
         """When an end spoke last; null: it never did."""
-        mark = self._said.get(endpoint)
+        return self._said.get(endpoint)
+
+    def spoke_ns(self, endpoint: str) -> int | None:
+        """The same, in ns."""
+        mark = self.spoke(endpoint)
         return None if mark is None else mark.at_ns
 
     def due_ns(self, endpoint: str) -> int | None:

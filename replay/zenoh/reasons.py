@@ -117,6 +117,10 @@ CLOSING: Final = (
     "its host said that nobody listens there just after samples had come: those that waited in the "
     "socket when it was closed reached nobody"
 )
+BROKEN: Final = (
+    "its connection was reset just after samples had come: those that it had not read reached "
+    "nobody"
+)
 LINKS: Final = (
     "its session may have several links: declarations, samples, queries and replies may have come "
     "by another"

@@ -118,6 +118,7 @@ class Session:
         refused: int = 0,
         copies: int = 0,
         transport: str = "udp",
+        ended: str | None = None,
     ) -> tuple[ZenohEngine, list[Result]]:
         batches = z.batches(self.payloads, back=self.back)
         times = [round(at * 1000) * 1_000_000 for at in self.times]
@@ -140,6 +141,11 @@ class Session:
             found += BatchDecoder().decode(batches)[0]
         rows = [row for batch in found for row in batch.to_pylist()]
         rows.sort(key=lambda row: (row["frame"], row["index"]))
+        ends = "10.77.0.1:40000", "10.77.0.2:7000"
+        for way in (ends, ends[::-1]) if ended else ():
+            told = {"kind": int(Kind.NOTICE), "wire_kind": "END"}
+            told |= {"source": way[0], "destination": way[1]}
+            rows.append(rows[-1] | told | {"detail": json.dumps({"how": ended, "since": 0})})
         name = f"zenoh|{transport}|10.77.0.1:40000|10.77.0.2:7000"
         engine = ZenohEngine(name, given or {}, vantage, read)
         for row in rows:

@@ -10,6 +10,7 @@ from seqaudit.replay.zenoh.doubts import Doubts, Untold
 from seqaudit.replay.zenoh.lives import SubscriberLife, Undeclared
 from seqaudit.replay.zenoh.reasons import (
     BEHIND,
+    BROKEN,
     EARLY,
     HANDED,
     LEAVING,
@@ -25,6 +26,7 @@ from seqaudit.replay.zenoh.reasons import (
     UNHEARD,
     UNNAMED,
     UNSEEN,
+    WAITED,
 )
 from seqaudit.replay.zenoh.report_rows import ALL, ONE
 from tests.decoders.zenoh import builders as z
@@ -277,6 +279,25 @@ def test_on_a_link_of_frames_that_overtake_each_other_a_missing_one_may_have_com
     assert told(0, 2, 1, 3, 5) == PASSED
     assert told(0, 2, 1, 3, 4) == [[0, 0], [2, 4]]
     assert told(0, 2, 3, 5) == [[0, 0], [2, 3], [5, 5]]
+
+
+def test_what_a_connection_without_a_close_left_unread_or_waiting_is_not_known() -> None:
+    """Its node may have been killed, or lives and hands on what waited (zenoh.md 2.4)."""
+
+    def told(session: Session, how: str) -> object:
+        row = stream(session.played(transport="tcp", ended=how)[1])
+        return row["delivered"] or row["unknown"]["delivered"]
+
+    def waiting() -> Session:
+        return Session().put(0, 2).ask(1, "_sn=1..").put(3)
+
+    assert [told(Session().put(0, 1), how) for how in ("unseen", "closed", "reset", "silent")] == [
+        [[0, 1]], [[0, 1]], BROKEN, SILENT
+    ]  # fmt: skip
+    assert told(Session().put(0, 1).wait(0.2).raw(b"\x04", back=True), "silent") == [[0, 1]]
+    assert told(Session().put(0, 1).wait(0.2).raw(b"\x04"), "reset") == [[0, 1]]
+    assert [told(waiting(), how) for how in ("closed", "reset", "silent")] == [WAITED] * 3
+    assert told(waiting().raw(CLOSED), "closed") == [[0, 0], [2, 3]]
 
 
 def other(*sns: int) -> list[bytes]:
