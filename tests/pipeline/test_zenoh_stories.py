@@ -252,3 +252,62 @@ def test_what_the_documents_machine_would_have_done_is_never_proven(tmp_path: Pa
     assert made(tmp_path, "ZN024") == [("likely", [[0, 1]])]
     assert made(tmp_path, "ZN024", 9) == [("likely", [[0, 0]])]
     assert made(tmp_path, "ZN024", 3) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "whole", "gone", "then"),
+    [
+        ("ZN003", [("likely", [[2, 3]])], 9, [("likely", [[1, 3]])]),  # a sample before the tail
+        ("ZN003", [("likely", [[2, 3]])], 5, []),  # the key of its samples
+        ("ZN007", [("likely", [[2, 2]])], 9, [("likely", [[1, 2]])]),
+        ("ZN007", [("likely", [[2, 2]])], 10, []),  # what shows the gap
+        ("ZN009", [("likely", [])], 30, [("likely", [])]),
+        ("ZN009", [("likely", [])], 10, []),  # one request less than a storm has
+        ("ZN016", [("likely", [])], 9, [("likely", [])]),  # its first piece
+        ("ZN016", [("likely", [])], 3, []),  # the Open without which the counter's start is unknown
+        ("ZN018", [("cannot be told", [[1, 1]])], 10, []),  # its request
+    ],
+)
+def test_what_a_frame_that_is_not_here_changes_is_not_proven_by_the_others(
+    rule: str, whole: Any, gone: int, then: Any, tmp_path: Path
+) -> None:
+    """Of these rules nothing is proven (evidence, zenoh): they lack what nobody proves to be."""
+    assert made(tmp_path, rule) == whole
+    assert made(tmp_path, rule, gone) == then
+
+
+def test_who_asks_for_nothing_that_a_heartbeat_tells_of_had_it_or_asked_elsewhere(
+    tmp_path: Path,
+) -> None:
+    """ZN003: 25 is the request behind the heartbeat, 26 its answer."""
+    recording = "udp-last-lost-hb-cache-small-1"
+    assert told(tmp_path, "ZN003", recording) == []
+    ((sure, lost, _),) = told(tmp_path, "ZN003", recording, 26)
+    assert (sure, lost) == ("likely", [[15, 19]])
+    ((sure, lost, text),) = told(tmp_path, "ZN003", recording, 25)
+    assert (sure, lost) == ("cannot be told", [[18, 19]])
+    assert "had them, or its request is not in this capture either" in text
+
+
+def test_what_came_again_is_what_is_here_twice(tmp_path: Path) -> None:
+    """ZN008: 17 came live in frame 17, and by the reply that 20 ends."""
+    assert told(tmp_path, "ZN008", "udp-cache-too-small-1")[0][:2] == ("likely", [[17, 17]])
+    for gone in (17, 20):
+        assert told(tmp_path, "ZN008", "udp-cache-too-small-1", gone) == []
+
+
+def test_control_messages_are_needless_only_where_no_sample_may_be_missing(tmp_path: Path) -> None:
+    """ZN011: 15 and 25 are heartbeats, 10 to 24 samples; 1 begins the session."""
+    ((sure, _, text),) = told(tmp_path, "ZN011", "heartbeat-lost-1")
+    assert (sure, text.startswith("2 control messages")) == ("likely", True)
+    ((sure, _, text),) = told(tmp_path, "ZN011", "heartbeat-lost-1", 25)
+    assert (sure, text.startswith("1 control message ")) == ("likely", True)
+    for gone in (1, 11, 15):
+        assert told(tmp_path, "ZN011", "heartbeat-lost-1", gone) == []
+
+
+def test_a_number_of_a_key_is_proven_to_have_no_declaration_here(tmp_path: Path) -> None:
+    """ZN017: 5 declares the key; that it was not sent nobody says."""
+    assert told(tmp_path, "ZN017", "udp-loss-recovered-1") == []
+    ((sure, _, text),) = told(tmp_path, "ZN017", "udp-loss-recovered-1", 5)
+    assert (sure, text.endswith("is not in this capture.")) == ("proven", True)

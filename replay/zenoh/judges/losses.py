@@ -295,15 +295,21 @@ def _tail(
     lost -= RangeSet(parts_of(subscriber.gaps, Outcome.REPAIRED))
     if not lost:
         return
+    asks = subscriber.asks_from is not None
+    asked = any(q.asked >= subscriber.heard_at for q in report.queries_of(subscriber))
+    silent = asks and not asked  # it lacks nothing, or its request is not here
     claim = Claim(
         Certainty.LIKELY, Rests((subscriber.heard_at.frame, END), ordered=True),
         why=OR_NOT_CAPTURED,
     )  # fmt: skip
     yield report.make(
-        stream, "ZN003", claim,
-        "A heartbeat of {sender_member} says {heard}, and nothing after {last} was handed on.",
+        stream, "ZN003", UNDECIDABLE if silent else claim,
+        "A heartbeat of {sender_member} says {heard}, and nothing after {last} was handed on"
+        + ("; nothing here asks for {count|it|them}: {receiver_member} had {count|it|them}, or its "
+           "request is not in this capture either." if silent else "."),
         seqnos=listed(lost),
         mark=subscriber.heard_at,
         evidence=[(subscriber.heard_at, "the heartbeat")],
-        facts={"heard": subscriber.heard, "last": subscriber.last},
+        facts={"heard": subscriber.heard, "last": subscriber.last, "count": lost.total()},
+        severity=Severity.INFO if silent else None,
     )  # fmt: skip
