@@ -165,7 +165,8 @@ class SamplesStreamRow(LegStreamRow):
     unrecovered_seqnos: Listed
     lost_proven: Annotated[
         int | None,
-        "of lost, what frames here prove; the others were lost, or not captured; " + Unseen,
+        "of lost, what frames here prove: at least so many; the others, so that lost is the most, "
+        "were lost, or not captured; " + Unseen,
     ]
     requests: Directions
     requested_seqnos: Directions
