@@ -182,8 +182,14 @@ def test_bytes_that_are_missing_behind_the_last_batch_are_told_when_the_connecti
     connection.end, connection.missing = ConnectionEnd(12, 99), (0, 144)
     nothing = [np.zeros(0, np.int64)] * 10
     frames = StreamFrames(connection, b"", False, *nothing)
-    (hole,) = (row for rows in ZenohStreamDecoder().decode(frames) for row in rows.to_pylist())
+    (hole, *ends) = (
+        row for rows in ZenohStreamDecoder().decode(frames) for row in rows.to_pylist()
+    )
     assert json.loads(hole["detail"]) == {"bytes": 144, "since": 6, "last": 1}
+    assert [(end["wire_kind"], end["source"], json.loads(end["detail"])) for end in ends] == [
+        ("END", "10.0.0.1:5", {"how": "unseen", "since": 6}),
+        ("END", "10.0.0.2:7447", {"how": "unseen", "since": 4}),
+    ]
     assert (hole["frame"], hole["at_ns"], hole["source"]) == (12, 99, "10.0.0.2:7447")
 
 
