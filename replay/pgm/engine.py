@@ -45,8 +45,8 @@ NOT_TOLD: Final = (
 )
 INSIDE: Final = "packets were dropped inside the receiver's host after they had arrived (PG009)"
 UNREPAIRED: Final = (
-    "an original came late whose repair was on its way (NCF) and is not in this capture: which of "
-    "them the receiver had first cannot be told"
+    "an original came late, and a repair of it, which may have been asked for, is not in this "
+    "capture: which of them the receiver had first cannot be told"
 )
 ANEW: Final = (
     "its source may number its packets anew under the same TSI (a start of it, or another source): "
@@ -121,7 +121,8 @@ class PgmEngine:
         self.holes: list[Hole] = []
         self.overtaken = NotedSqns()  # their repair came, and then they did
         self._repaired = RangeSet()
-        self.unrepaired = RangeSet()  # late ones that were confirmed (NCF), and no RDATA came
+        #: Late ones without an RDATA behind them: there was time for one before them.
+        self.unrepaired = RangeSet()
         self.fates: dict[Fate, int] = dict.fromkeys(Fate, 0)
         self._more_unsure = False  # one that is not listed was given up, and may have come
         self.recovery = Durations()
@@ -348,7 +349,8 @@ class PgmEngine:
             if hole.fate is None or hole.ended is None:
                 continue
             self.fates[hole.fate] += hole.count
-            if hole.fate is Fate.LATE and hole.naks and hole.ncf is not None:
+            open_ns = hole.ended.at_ns - hole.revealed.at_ns
+            if hole.fate is Fate.LATE and not 0 <= open_ns <= self.window.slack_ns:
                 self.unrepaired.add(hole.sqn, hole.sqn + 1)
             if hole.fate is Fate.REPAIRED:
                 self._repaired.add(hole.sqn, hole.sqn + hole.count)

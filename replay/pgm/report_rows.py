@@ -33,7 +33,7 @@ class PgmStreamRow(StreamFigures):
     bytes: Bytes
     by_wire_kind: ByKind
     by_source: Annotated[dict[str, dict[str, int]], "packets by source address and wire kind"]
-    reordered: Annotated[int, "sqns that came late without being asked for"]
+    reordered: Annotated[int, "sqns whose original came late, and before any captured repair"]
     open: Annotated[int, "holes that nothing had ended when the capture did"]
     requests: Directions
     requested_seqnos: Directions
