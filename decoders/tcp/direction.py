@@ -124,7 +124,7 @@ class Direction:
         "_ats", "_breaks", "_data", "_done_at", "_done_frame", "_fates", "_frames", "_head",
         "_lost_before", "_recent", "_refusals", "_releases", "_sizes", "acked",
         "acked_since_ns", "base", "began", "counts", "early", "early_bytes", "fin", "isn",
-        "missing", "next", "number", "wanted",
+        "missing", "next", "number", "sent", "wanted",
     )  # fmt: skip
 
     def __init__(self, number: int, counts: dict[str, int]) -> None:
@@ -137,6 +137,7 @@ class Direction:
         self.fin: int | None = None  # position behind its last byte
         self.acked = 0  # highest position that the other side has acknowledged
         self.acked_since_ns: int | None = None  # since when that is beyond ``next``
+        self.sent = 0  # position behind all that it had sent when it reset the connection
         self.early: list[AheadSegment] = []
         self.early_bytes = 0
         self.wanted = 1
@@ -243,6 +244,12 @@ class Direction:
             if self.acked_since_ns is None:
                 self.acked_since_ns = at_ns
 
+    def resets(self, seq: int) -> None:
+        """Its RST, whose number follows all that it had sent, or that the other side had (RFC 9293
+        3.5.2)."""
+        if self.next is not None and (seq - self.next) & MASK < FARTHEST:
+            self.sent = self.next + ((seq - self.next) & MASK)
+
     def give_up(
         self, frame: int, at_ns: int, holes: list[MissingBytes], *, at_end: bool = False
     ) -> None:
@@ -279,6 +286,11 @@ class Direction:
     def finish(self, frame: int, at_ns: int, holes: list[MissingBytes]) -> list[int]:
         """The capture ends, or another connection follows: the frames of what stays unread."""
         self.give_up(frame, at_ns, holes, at_end=True)
+        unseen = 0 if self.next is None or self.early else self.sent - self.next
+        if unseen > 1:  # one is most likely a FIN
+            self._miss(unseen, 0, holes, acked=False)
+            self.counts["unacked_holes"] += 1
+            self.counts["unacked_hole_bytes"] += unseen
         left = [early.frame for early in self.early]
         self.counts["unread_bytes"] += self.early_bytes
         self.early = []

@@ -149,7 +149,8 @@ OpenUntil = Annotated[
 
 
 class JitterRow(TypedDict):
-    """Interarrival jitter in ns; null where nothing was measured."""
+    """Interarrival jitter in ns by the capture's clock, as RFC 3550 has it: where that was set by
+    less than a second this counts as jitter, too. Null where nothing was measured."""
 
     last: int | None
     mean: int | None

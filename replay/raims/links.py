@@ -148,6 +148,7 @@ class PgmLink:
         self.sent_before = -1  # its first one of these that are captured, if others were before
         self.repairing = False  # the packet that came last is a repair
         self._address = address
+        self._elapsed = elapsed
         self._sent: int | None = None  # one past the highest of its own, as on the wire
         self._fresh: list[Range] = []
         self._to_come: int | None = None  # the first sqn of those whose messages may follow yet
@@ -385,13 +386,19 @@ class PgmLink:
         first, last = sorted((mark.frame, told.frame))
         if self._unsure.within(first, last + 1) == [(first, last + 1)]:
             return True
-        if mark.frame >= told.frame or mark.at_ns > told.at_ns + self.window.slack_ns:
+        if mark.frame >= told.frame:
             return False
         place = bisect_right(self._timers, mark.at_ns, key=_due_ns)
         timer = self._timers[place - 1] if place else None
-        if timer is not None and timer.due.frame == mark.frame:
-            return told.frame < timer.over
-        return mark.at_ns > change.made_ns
+        if timer is None or timer.due.frame != mark.frame:
+            return mark.at_ns > change.made_ns
+        before = mark.at_ns > told.at_ns + self.window.slack_ns
+        return told.frame < timer.over and not (before and told.frame < self._may_end(timer))
+
+    def _may_end(self, timer: Timer) -> int:
+        """The first frame by which a wait may be over."""
+        set_back = self._elapsed.set_back_since(timer.due.frame)
+        return timer.until if set_back is None else min(set_back, timer.until)
 
     @cached_property
     def _unsure(self) -> RangeSet:
@@ -403,7 +410,7 @@ class PgmLink:
             if hole.ended is None or hole.loss is not Certainty.PROVEN:
                 waits.add(hole.revealed.frame + 1, hole.stop_frame)
         for timer in self._timers:
-            waits.add(timer.until, timer.over)
+            waits.add(self._may_end(timer), timer.over)
         for one in self.window.inside.values():
             waits.add(one.came.frame, LAST_FRAME if one.again is None else one.again.frame + 1)
         return waits

@@ -32,12 +32,13 @@ class Elapsed:
     little is said a pause is all there is; one that traffic may well have can be trusted.
     """
 
-    __slots__ = ("_frames", "_last", "_pauses", "_watched")
+    __slots__ = ("_frames", "_last", "_pauses", "_set_back", "_watched")
 
     def __init__(self) -> None:
         self._last: Mark | None = None
         self._frames: list[int] = []  # of events after pauses longer than all that came later
         self._pauses: list[tuple[int, int]] = []  # how long, and when that event began
+        self._set_back: list[int] = []  # frames of events that began earlier than the one before
         self._watched: dict[int, deque[Watch]] = {}  # how long -> those that wait, as they began
 
     def saw(self, mark: Mark, *, sure: bool = False) -> None:
@@ -53,6 +54,8 @@ class Elapsed:
                 self._frames.pop()
             self._pauses.append((pause, mark.at_ns))
             self._frames.append(mark.frame)
+        if self._last is not None and mark.at_ns < self._last.at_ns:
+            self._set_back.append(mark.frame)
         self._last = mark
         for span_ns, waiting in self._watched.items():
             while waiting and self.at_least(waiting[0].since, mark) >= span_ns:
@@ -67,6 +70,12 @@ class Elapsed:
         else:
             self._watched.setdefault(span_ns, deque()).append(watch)
         return watch
+
+    def set_back_since(self, frame: int) -> int | None:
+        """The first frame behind one by which the clock had been set back, as its times show; null:
+        it was not. From there on it does not tell whether what was due then has happened."""
+        place = bisect_right(self._set_back, frame)
+        return self._set_back[place] if place < len(self._set_back) else None
 
     def just_before(self, now: Mark, span_ns: int) -> int:
         """A time: since an event of it or before so much has surely passed by now; since one behind

@@ -29,7 +29,7 @@ from tests.degraded.raims_world import (
 
 PORT: Final = 9000
 TOPOLOGIES: Final = ("mesh", "double", "end of a line", "middle of a line", "mixed")
-FIN, SYN, PSH, ACK = 1, 2, 8, 16
+FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 CODES: Final = {"auth": 16, "ping": 18, "sync_rpy": 25, "loss": 37}
 
 
@@ -60,6 +60,9 @@ class Connection:
         self._segment(at_ns + MS // 10, self.there if own else self.here, ACK)
 
     def close(self, at_ns: int) -> None:
+        if self.there.sent % 2:  # some reset it instead, when all has been read
+            self._segment(at_ns, self.there, RST | ACK)
+            return
         self._segment(at_ns, self.there, FIN | ACK)
         self._segment(at_ns + 1000, self.here, FIN | ACK)
         self._segment(at_ns + 2000, self.there, ACK)

@@ -180,6 +180,26 @@ def test_what_a_reset_says_is_not_of_the_stream() -> None:
     assert done.payloads == [b"a"]
 
 
+@pytest.mark.parametrize(
+    ("behind", "missing"),
+    [
+        ([Segment(1, CLIENT + 30, flags=RST)], 26),
+        ([Segment(1, CLIENT + 4, flags=RST)], 0),
+        ([Segment(1, CLIENT + 5, flags=RST)], 0),  # a FIN is a number, too
+        ([Segment(1, CLIENT, flags=RST)], 0),
+        ([Segment(0, SERVER, flags=ACK, ack=CLIENT + 20), Segment(1, CLIENT + 30, flags=RST)], 10),
+    ],
+)
+def test_a_reset_says_how_much_had_been_sent(behind: list[Segment], missing: int) -> None:
+    """Bytes in front of it that are not here were sent; whether anybody had them it does not say,
+    but the ACKs do."""
+    done = run([*handshake(), said(b"a"), *behind])
+    assert done.tcp.get("unacked_hole_bytes", 0) == missing
+    assert done.tcp.get("unacked_holes", 0) == bool(missing)
+    acked = done.tcp.get("hole_bytes", 0) - missing
+    assert acked == (16 if len(behind) > 1 else 0)
+
+
 def test_the_end_of_a_connection_says_where_it_was_reset() -> None:
     flow = Flow()
     flow.feed(Row(1, 3, 30, CLIENT, 0, ACK, 1, 0, b"a"))

@@ -767,20 +767,23 @@ def test_figures_of_what_waits_at_the_end_behind_packets_given_up_are_null(
 
 
 @pytest.mark.parametrize(
-    ("joined", "said_ms", "known"),
-    [(1.99, 20, True), (2.001, 20, False), (2.05, 20, True), (2.03, 100, False), (2.3, 100, True),
-     (2.3, 1000, False)],
+    ("joined", "said_ms", "back", "known"),
+    [(1.99, 20, 0, True), (2.001, 20, 0, False), (2.05, 20, 0, True), (2.03, 100, 0, False),
+     (2.3, 100, 0, True), (2.3, 1000, 0, False), (1.95, 20, 0.2, False), (2.05, 20, 0.2, False),
+     (2.3, 20, 0.2, True), (1.84, 20, 0.2, True)],
 )  # fmt: skip
 def test_what_went_on_just_as_subscriptions_changed_is_not_told(
-    joined: float, said_ms: int, known: bool
+    joined: float, said_ms: int, back: float, known: bool
 ) -> None:
     """Packet 2 is given up at 2.0002 s by its timers, which are coarse, and if the capture's clock
-    was not set since they were: the longest pause in between may be none."""
+    was not set since they were: the longest pause in between may be none, and where the clock is
+    set back (at 1.9 s) the wait may be over from there on."""
     world = gives_up(2)
     world.sees(packet("RDATA", 3, 1.9, stream=f"{LINK}|"))
     world.data(F0 + 3, 1.9, stream=f"{LINK}|{PEER}|_1.A", fresh_id=3)
     for at, word in sorted([*((turn / 1000, "") for turn in range(1810, 2700, said_ms)),
                             (joined, "LEAV"), (2.9, "JOIN")]):  # fmt: skip
+        at -= back * (at > 1.9)
         if not word:
             ping(world, at)
             continue
