@@ -149,8 +149,7 @@ OpenUntil = Annotated[
 
 
 class JitterRow(TypedDict):
-    """Interarrival jitter in ns by the capture's clock, as RFC 3550 has it: where that was set by
-    less than a second this counts as jitter, too. Null where nothing was measured."""
+    """Jitter in ns by the capture's clock, steps below a second included; null: not measured."""
 
     last: int | None
     mean: int | None
