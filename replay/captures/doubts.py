@@ -4,6 +4,8 @@ They are known when all of a capture was read, so findings that engines made bef
 rest on, and are weighed once more here.
 
     rule            stretch of doubt
+    CP001, CP011    none: the capture ends there, as any does; a hole, anywhere, if other files
+                    of the capture may go on behind it
     CP002, CP003    a hole, anywhere: neither a damaged stretch nor a drop counter has a place
     CP004           each packet that was cut, by its frame; anywhere, if only the stage that puts
                     fragments and TCP together knows of one
@@ -28,7 +30,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from seqaudit.replay.contract.capture_rows import InterfaceRow, MergedAccount, NamedFrames
+from seqaudit.replay.contract.capture_rows import (
+    CaptureFigures,
+    InterfaceRow,
+    MergedAccount,
+    NamedFrames,
+    SkippedRow,
+)
 from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, PlacedFinding, Rests, Severity
 from seqaudit.replay.contract.settings import MAY_BE_MIRROR, Vantage
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
@@ -37,6 +45,10 @@ from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
 #: conversation shows to be missing rests on its order and times as other findings do.
 _OF_CAPTURES: Final = "CP"
 _OF_CONVERSATIONS: Final = frozenset({"CP007"})
+
+#: How the reader's reason for the last, incomplete record of a file begins
+#: (decoders.capture.reader).
+CUT_REASON: Final = "the file ends in the middle of a record"
 
 #: So many datagrams stand in a capture twice at least, if it was captured twice.
 LEAST_TWICE: Final = 10
@@ -55,8 +67,10 @@ def spans_of(account: MergedAccount, vantage: Vantage) -> list[Span]:
     if dropped := drops(account.figures["interfaces"]):
         why = f"the capturing machine dropped {_counted(dropped, 'packet')}"
         everywhere(Doubt.HOLE, why, dropped)
-    if account.figures["skipped"]:
+    if damaged_stretches(account.figures):
         everywhere(Doubt.HOLE, "a damaged stretch of the file was skipped")
+    elif account.figures["cut"] and len(account.figures["files"]) > 1:
+        everywhere(Doubt.HOLE, "a file of the capture ends in the middle of a record")
     spans += _cut(account)
     spans += _damaged(account)
     if count := account.undecoded_frames["count"]:
@@ -93,6 +107,15 @@ def spans_of(account: MergedAccount, vantage: Vantage) -> list[Span]:
         spans.append(Span(Doubt.OUT_OF_ORDER, first - 1, last, what))
         spans.append(Span(Doubt.CLOCK_STEPPED, first - 1, last, what))
     return spans
+
+
+def damaged_stretches(figures: CaptureFigures) -> list[SkippedRow]:
+    """Those that were skipped, but for the incomplete record at the end of a file."""
+    return [
+        stretch
+        for stretch in figures["skipped"]
+        if not (figures["cut"] and stretch["why"].startswith(CUT_REASON))
+    ]
 
 
 def unread(spans: Iterable[Span]) -> str | None:

@@ -5,13 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from seqaudit.replay.captures.borders import Border
-from seqaudit.replay.captures.doubts import alone, drops, shown, ticking, twice
-from seqaudit.replay.contract.capture_rows import (
-    CaptureFigures,
-    MergedAccount,
-    Order,
-    SkippedRow,
+from seqaudit.replay.captures.doubts import (
+    alone,
+    damaged_stretches,
+    drops,
+    shown,
+    ticking,
+    twice,
 )
+from seqaudit.replay.contract.capture_rows import MergedAccount, Order
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding
 from seqaudit.replay.contract.settings import UNKNOWN, Vantage
 
@@ -87,8 +89,7 @@ def _judged(account: MergedAccount) -> Iterator[Finding]:
             "CP001",
             "The file ends in the middle of a record; what was captured after it is not here.",
         )
-    stretches = [stretch for stretch in figures["skipped"] if not _is_the_cut(figures, stretch)]
-    if stretches:
+    if stretches := damaged_stretches(figures):
         first = stretches[0]
         yield _finding(
             "CP002",
@@ -147,8 +148,8 @@ def _bytes_missing(tcp: Mapping[str, int]) -> Iterator[Finding]:
         yield _finding(
             "CP012",
             "{bytes:byte} of TCP connections, in {count:stretch}, are not in this capture, and "
-            "nobody had acknowledged {bytes|it|them} when so much had come behind that "
-            "{bytes|it was|they were} no longer waited for: whether {bytes|it was|they were} "
+            "nobody had acknowledged {bytes|it|them} when {bytes|it was|they were} no longer "
+            "waited for: whether {bytes|it was|they were} "
             "delivered cannot be told.",
             Certainty.UNDECIDABLE,
             bytes=unacked[1],
@@ -294,15 +295,6 @@ def _twice(seen: Mapping[str, int]) -> Iterator[Finding]:
             count=seen["pairs"],
             total=seen["once"],
         )
-
-
-def _is_the_cut(figures: CaptureFigures, stretch: SkippedRow) -> bool:
-    return figures["cut"] and stretch["why"].startswith(CUT_REASON)
-
-
-#: How the reader's reason for the last, incomplete record of a file begins
-#: (decoders.capture.reader).
-CUT_REASON: Final = "the file ends in the middle of a record"
 
 
 def _listed(parts: Iterable[str]) -> str:

@@ -1,7 +1,9 @@
 """What the findings of a feed show: frames, and what is missing there."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Rests
 from seqaudit.replay.contract.reporter import are, span, spelled
@@ -11,6 +13,9 @@ from seqaudit.replay.feeds.notes import MAX_DROPOUT, SMALL
 from seqaudit.replay.feeds.stream import FeedStream
 from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
+
+#: Streams that are asked whether they went on in a silence of another.
+MAX_WITNESSES: Final = 100
 
 
 def hole_shown(hole: FeedHole) -> tuple[Mark, str]:
@@ -103,3 +108,30 @@ def is_uncertain(stream: FeedStream, gap: Gap) -> bool:
         hidden_ns > stream.settings.silence_ns
         and hidden_ns * stream.messages >= stream.space * lasted_ns
     )
+
+
+def others_went_on(
+    streams: Iterable[FeedStream], stream: FeedStream, since_ns: int, until_ns: int
+) -> bool:
+    """Whether another stream was captured all through a silence of one, so that the capture did not
+    stand still, nor was its clock set. ``MAX_WITNESSES`` of the streams are asked."""
+    return any(
+        other is not stream and _went_on(other, since_ns, until_ns)
+        for other in islice(streams, MAX_WITNESSES)
+    )
+
+
+def _went_on(other: FeedStream, since_ns: int, until_ns: int) -> bool:
+    """Whether datagrams of a stream leave no room for a silence between two times."""
+    if other.first is None or other.last is None or other.unlisted_pauses:
+        return False
+    room = other.settings.silence_ns
+    if other.first.at_ns > since_ns + room or other.last.at_ns < until_ns - room:
+        return False
+    place = bisect_right(other.pauses, since_ns, key=lambda pause: pause.after.at_ns)
+    for before, after in islice(other.pauses, place, None):
+        if before.at_ns >= until_ns:
+            break
+        if min(after.at_ns, until_ns) - max(before.at_ns, since_ns) > room:
+            return False
+    return True

@@ -10,7 +10,7 @@ from seqaudit.decoders.contract.events import NO_CONVERSATION
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter, Subject
 from seqaudit.replay.contract.results import ACCOUNT, GAP, STREAM, TABLE, Result
-from seqaudit.replay.contract.worth import Claim
+from seqaudit.replay.contract.worth import UNDECIDABLE, Claim
 from seqaudit.replay.feeds.engine import FeedEngine, place_of
 from seqaudit.replay.feeds.evidence import (
     gaps_around,
@@ -22,6 +22,7 @@ from seqaudit.replay.feeds.evidence import (
     is_uncertain,
     lost_of_line,
     open_until_ns,
+    others_went_on,
 )
 from seqaudit.replay.feeds.holes import FeedHole
 from seqaudit.replay.feeds.lines import LINES, LinePair
@@ -45,6 +46,10 @@ FROM_ONE_PLACE: Final = Certainty.LIKELY
 #: The same of what rests on the order of records, or on the times between them.
 BY_ORDER: Final = Claim(FROM_ONE_PLACE, Rests(ordered=True))
 BY_TIME: Final = Claim(FROM_ONE_PLACE, Rests(timed=True))
+
+#: Other streams tell a stream that was silent from a capture that was.
+_CUT: Final = ", while other streams went on; "
+_STOOD_STILL: Final = ", or the capture stood still, or its clock was set; "
 
 #: Among the counts of a feed in a capture: datagrams of streams that did not pass their probation.
 OUT_OF_STEP: Final = "out_of_step"
@@ -395,14 +400,17 @@ class FeedReporter(Reporter[Subject]):
             )  # fmt: skip
 
     def _silence(self, stream: FeedStream, about: _FeedSubject) -> Iterator[Finding]:
-        outages = _outages(stream)
-        if outages:
+        by_others: dict[bool, list[Outage]] = {}
+        for outage in _outages(stream):
+            span = outage.hole.before_ns, outage.hole.revealed_ns
+            by_others.setdefault(self._others_went_on(stream, *span), []).append(outage)
+        for went_on, outages in sorted(by_others.items(), reverse=True):
             holes = [outage.hole for outage in outages]
             longest = max(hole.revealed_ns - hole.before_ns for hole in holes)
             yield self.make(
-                about, "FD018", BY_TIME,
-                "{count:silence} of up to {longest} hid numbers of {sender_member}: the stream was "
-                "cut, or the capture stood still; its sender went on.",
+                about, "FD018", BY_TIME if went_on else UNDECIDABLE,
+                "{count:silence} of up to {longest} hid numbers of {sender_member}"
+                + (_CUT if went_on else _STOOD_STILL) + "its sender went on.",
                 seqnos=[part for outage in outages for part in outage.lost][:MAX_SEQNOS],
                 mark=holes[0].revealed(), default="silence_ms",
                 evidence=[pair for hole in holes[: MAX_EVIDENCE // 2] for pair in (
@@ -412,15 +420,20 @@ class FeedReporter(Reporter[Subject]):
             )  # fmt: skip
         silence = _silence(stream)
         if silence is not None and "heartbeat" in self.engine.declares:
+            span = silence.before.at_ns, silence.after.at_ns
+            went_on = self._others_went_on(stream, *span)
             yield self.make(
-                about, "FD019", BY_TIME,
-                "Nothing of {sender_member} came for {length}, not even a heartbeat, or the "
-                "capture stood still; nothing was lost.",
+                about, "FD019", BY_TIME if went_on else UNDECIDABLE,
+                "Nothing of {sender_member} came for {length}, not even a heartbeat"
+                + (_CUT if went_on else _STOOD_STILL) + "nothing was lost.",
                 mark=silence.after, default="silence_ms",
                 evidence=[(silence.before, "the last before the silence"),
                           (silence.after, "the first after it")],
                 facts={"length": time_shown(silence.length())},
             )  # fmt: skip
+
+    def _others_went_on(self, stream: FeedStream, since_ns: int, until_ns: int) -> bool:
+        return others_went_on(self.engine.streams.values(), stream, since_ns, until_ns)
 
     def _jitter(self, stream: FeedStream, about: _FeedSubject) -> Iterator[Finding]:
         jitter = self.engine.jitter.get(stream.key)

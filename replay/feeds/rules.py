@@ -134,7 +134,8 @@ FEED: Final[tuple[Rule, ...]] = (
         "FD018", "feed-outage",
         "Numbers were lost in a silence: nothing of the stream came for longer than "
         "feed.silence_ms, and what followed skips numbers.",
-        "A gap between two datagrams of a stream that are more than feed.silence_ms apart.",
+        "A gap between two datagrams of a stream that are more than feed.silence_ms apart. Where "
+        "no other stream went on meanwhile the capture may have stood still, or its clock was set.",
         "Look for a failed link, a re-converging network, or a multicast group that was left at "
         "that time.",
         _SOURCE),
@@ -142,7 +143,8 @@ FEED: Final[tuple[Rule, ...]] = (
         "FD019", "feed-silence",
         "Nothing, not even a heartbeat, came for long, and nothing was lost.",
         "In a stream with heartbeats a pause without any datagram, five times as long as any other "
-        "of it and as feed.silence_ms, in a capture at least four times as long.",
+        "of it and as feed.silence_ms, in a capture at least four times as long. Where no other "
+        "stream went on meanwhile the capture may have stood still, or its clock was set.",
         "Look whether the sender stood still at that time.",
         _SOURCE),
     warning(

@@ -9,9 +9,10 @@ that passes the PGM segment afterwards (elsewhere nobody can tell what they get)
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.finding import Rests
 from seqaudit.replay.raims.seqno import base_of, frame_of, start_of
 from seqaudit.replay.raims.subscriber import Ruling, Status, matches
 from seqaudit.replay.sequence.gaps import Mark
@@ -37,6 +38,18 @@ class Uninterrupted(StrEnum):
     CONTRADICTED = "contradicted"
 
 
+class Contradiction(NamedTuple):
+    """What shows that a joined stream was not complete.
+
+    Attributes:
+        rests: on what did not come, where messages were lost.
+    """
+
+    mark: Mark
+    why: str
+    rests: Rests
+
+
 @dataclass(slots=True)
 class Join:
     """One subscriber's first message of a stream that had begun before.
@@ -55,7 +68,7 @@ class Join:
     time_ns: int | None
     chain: int | None
     late: bool
-    contradicted_by: list[tuple[Mark, str]] = field(default_factory=list)
+    contradicted_by: list[Contradiction] = field(default_factory=list)
     undecided: str | None = None  # what may speak against it and cannot be told
 
 
@@ -242,15 +255,15 @@ class Convergence:
                 join.undecided = why
 
     def contradict(
-        self, subscriber: str | None, publisher: str, subject: str, frame: int, mark: Mark,
-        why: str,
+        self, subscriber: str | None, publisher: str, subject: str, frame: int,
+        shown: Contradiction,
     ) -> None:  # fmt: skip
         """A loss of a stream in a time frame: every join of it in that frame is contradicted."""
         for join in self._by_stream.get((publisher, subject), ()):
             if (
                 frame_of(join.seqno) == frame
                 and len(join.contradicted_by) < MAX_REASONS
-                and join.mark.frame <= mark.frame
+                and join.mark.frame <= shown.mark.frame
                 and (subscriber is None or join.subscriber in (None, subscriber))
             ):
-                join.contradicted_by.append((mark, why))
+                join.contradicted_by.append(shown)

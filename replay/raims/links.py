@@ -7,7 +7,7 @@ A PGM link is a TSI with its receive window; an inbox link is one direction of a
 import heapq
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -97,6 +97,14 @@ class Missing:
         if unsure:
             return f"{_packets(unsure)} before it {_were(unsure)} not captured, nor surely given up"
         return "no packet before it is missing on this link"
+
+
+def rests_of(missing: Iterable[Missing]) -> Rests:
+    """On no repair of all their packets in their last waits."""
+    known = [one.rests.absent for one in missing if one.rests.absent is not None]
+    if not known:
+        return ON_NOTHING
+    return Rests(absent=(min(first for first, _ in known), max(last for _, last in known)))
 
 
 #: Bytes of a TCP connection without a hole.

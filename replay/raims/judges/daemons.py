@@ -148,7 +148,7 @@ def _incomplete(report: RaimsReporter) -> Iterator[Finding]:
             "A message of {sender_member} on {subject} never became complete." if lost else
             "A message of {sender_member} on {subject} is not complete in this capture.",
             {"subject": one.subject}, one.mark,
-            Claim(sure, why="" if lost else one.missing.reason),
+            Claim(sure, one.missing.rests, certified=True, why="" if lost else one.missing.reason),
             [(one.mark, "its first piece"), (one.next, "the first piece of the next one")],
             None if lost else Severity.INFO,
         )  # fmt: skip

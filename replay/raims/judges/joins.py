@@ -1,11 +1,12 @@
 """Late joins, and whether their streams were uninterrupted (raims.md 9.1)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
-from seqaudit.replay.contract.finding import Certainty, Finding
+from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Finding
 from seqaudit.replay.contract.worth import SHOWN, UNDECIDABLE, Claim
-from seqaudit.replay.raims.convergence import Convergence, Join, Uninterrupted
+from seqaudit.replay.raims.convergence import Contradiction, Convergence, Join, Uninterrupted
 from seqaudit.replay.raims.gaps import known_seqnos
 from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.reporting import About, RaimsReporter
@@ -50,6 +51,8 @@ def contradictions(report: RaimsReporter) -> None:
                 if loss.before is None:
                     continue
                 frames = _frames_of(loss)
+                untold = loss.missing if loss.told is None else None
+                rests = ON_NOTHING if untold is None else untold.rests
                 if frame_of(loss.after or 0) not in frames and loss.upper != loss.lower:
                     convergence.doubt(
                         observer.bridge, stream.publisher, stream.subject,
@@ -57,8 +60,8 @@ def contradictions(report: RaimsReporter) -> None:
                     )  # fmt: skip
                 for frame in frames:
                     convergence.contradict(
-                        observer.bridge, stream.publisher, stream.subject, frame, loss.mark,
-                        "messages of it were lost",
+                        observer.bridge, stream.publisher, stream.subject, frame,
+                        Contradiction(loss.mark, "messages of it were lost", rests),
                     )  # fmt: skip
     for notice in report.engine.notices:
         if notice.publisher and notice.subject and notice.seqno is not None:
@@ -66,7 +69,7 @@ def contradictions(report: RaimsReporter) -> None:
             if told is not None:
                 convergence.contradict(
                     notice.receiver, notice.publisher, notice.subject, told,
-                    notice.mark, "its receiver reports loss",
+                    Contradiction(notice.mark, "its receiver reports loss", ON_NOTHING),
                 )  # fmt: skip
 
 
@@ -94,12 +97,13 @@ def findings(report: RaimsReporter) -> Iterator[Finding]:
         about = About(f"{join.publisher}|{join.subject}", join.publisher)
         verdict = convergence.verdict(join)
         if verdict is Uninterrupted.CONTRADICTED:
-            mark, why = join.contradicted_by[0]
+            found = join.contradicted_by
+            mark, why, rests = next((one for one in found if one.rests is ON_NOTHING), found[0])
             yield report.say(
                 about, "RA013",
                 "{subject} of {sender_member} was joined at {seqno}, and {why}.",
                 {"subject": join.subject, "seqno": shown(join.seqno), "why": why},
-                mark, SHOWN if join.late else _NO_JOIN,
+                mark, replace(SHOWN if join.late else _NO_JOIN, rests=rests, certified=True),
                 [(join.mark, "the first message for it"), (mark, why)],
             )  # fmt: skip
         elif verdict is not Uninterrupted.YES:

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from typing import Final
 
-from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Finding, Rests, Severity
+from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, MAX_RANGES
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.bounds import bounds_of
 from seqaudit.replay.raims.gaps import known_seqnos
+from seqaudit.replay.raims.links import rests_of
 from seqaudit.replay.raims.reporting import HELD_UP, SEEMED_SILENT, About, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
 from seqaudit.replay.raims.streams import ELSEWHERE, RaimsStream, RepeatedMessage, ReportedVerdict
@@ -80,8 +81,9 @@ def _restarts(report: RaimsReporter, stream: RaimsStream, about: About) -> Itera
                 for s in stream.steps
                 if s.loss and s.loss.known_by in (BY_NOTHING, BY_SQNS)]  # fmt: skip
     lost = ": {bounds:message} {bounds|was|were} lost there."
+    shown = [s for s, whole in restarts if whole]
     for claim, some in (
-        (SHOWN, [s for s, whole in restarts if whole]),
+        (Claim(rests=_rests(shown), certified=True), shown),
         (_UNSEEN_BEFORE, [s for s, whole in restarts if not whole]),
     ):
         yield from _step(
@@ -184,15 +186,8 @@ def _is_unread(stream: RaimsStream, step: ReportedVerdict | RepeatedMessage) -> 
 
 def _rests(steps: list[ReportedVerdict]) -> Rests:
     """On no repair of their packets in the last waits; but of those that the daemon tells of."""
-    waits = [
-        step.loss.missing.rests.absent
-        for step in steps
-        if step.loss is not None and step.loss.told is None and step.loss.missing is not None
-    ]
-    known = [wait for wait in waits if wait is not None]
-    if not known:
-        return ON_NOTHING
-    return Rests(absent=(min(first for first, _ in known), max(last for _, last in known)))
+    untold = [step.loss for step in steps if step.loss is not None and step.loss.told is None]
+    return rests_of(loss.missing for loss in untold if loss.missing is not None)
 
 
 def _step(
@@ -245,7 +240,8 @@ def _glsno(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator
         yield report.make(
             about, "RA004",
             Claim(Certainty.LIKELY, why=ELSEWHERE) if elsewhere else
-            Claim(sure, why="" if told else gaps[0].missing.reason),
+            Claim(sure, rests_of(gap.missing for gap in gaps), certified=True,
+                  why="" if told else gaps[0].missing.reason),
             "{count:message} of {sender_member} {count|was|were} lost on the way here; raims "
             "counts none." if told else
             "{count:number} of {sender_member} {count|is|are} not in this capture; no packet "

@@ -124,6 +124,21 @@ def test_a_datagram_that_could_not_be_decoded_is_a_hole_at_its_place() -> None:
     assert worth.judge(beside, None).certainty is Certainty.PROVEN
 
 
+@pytest.mark.parametrize(
+    ("why", "files", "whole"),
+    [("the file ends in the middle of a record (150 claimed)", ["a"], True),
+     ("the file ends in the middle of a record (150 claimed)", ["a", "b"], False),
+     ("impossible length", ["a"], False)],
+)  # fmt: skip
+def test_a_file_that_ends_in_a_record_ends_there_and_misses_nothing_before(
+    why: str, files: list[str], whole: bool
+) -> None:
+    """CP001: as where any capture ends; but another file may go on behind it."""
+    stretch = {"file": "a", "from": 9, "to": 12, "why": why}
+    spans = spans_of(merged(cut=True, skipped=[stretch], files=files), Vantage())
+    assert [span.doubt for span in spans] == ([] if whole else [Doubt.HOLE])
+
+
 def test_a_late_record_that_may_stand_behind_a_step_leaves_order_and_times_in_doubt() -> None:
     spans = spans_of(merged(order={"guessed": [[5, 8]]}), Vantage())
     assert [(s.doubt, s.first, s.last) for s in spans] == [

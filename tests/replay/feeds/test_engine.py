@@ -383,12 +383,12 @@ def test_messages_after_the_end_are_reported() -> None:
 @pytest.mark.rule("FD018")
 def test_a_loss_in_a_silence_is_an_outage() -> None:
     story = [data(1), 3500, data(9), 2000, data(10)]
-    assert told(*story) == [("FD002", "likely", [[2, 8]]), ("FD018", "likely", [[2, 8]])]
+    assert told(*story) == [("FD002", "likely", [[2, 8]]), ("FD018", "cannot be told", [[2, 8]])]
     overtaken = [data(1), 3500, data(4), data(3), 2000, data(5)]
     assert told(*overtaken) == [
         ("FD002", "likely", [[2, 2]]),
         ("FD003", "likely", [[3, 3]]),
-        ("FD018", "likely", [[2, 2]]),
+        ("FD018", "cannot be told", [[2, 2]]),
     ]
     assert told(data(1), 3500, data(3), data(2), data(4)) == [("FD003", "likely", [[2, 2]])]
     beats = [data(1), 2000, heartbeat(2), 2000, data(9), 2000, data(10)]
@@ -398,11 +398,32 @@ def test_a_loss_in_a_silence_is_an_outage() -> None:
 @pytest.mark.rule("FD019")
 def test_a_silence_against_the_stream_s_rhythm_is_told() -> None:
     steady = [step for _ in range(30) for step in (heartbeat(5), 1000)]
-    assert told(data(4), *steady, 15000, *steady) == [("FD019", "likely", [])]
+    assert told(data(4), *steady, 15000, *steady) == [("FD019", "cannot be told", [])]
     assert told(data(4), *steady, 6000, *steady) == []  # as if one of 3 s could be seen
     rare = [step for _ in range(5) for step in (heartbeat(5), 7000)]
     assert told(data(4), *rare) == []
     assert told(data(4), *steady, 15000, *steady, facts={"declares": []}) == []
+
+
+@pytest.mark.rule("FD018")
+@pytest.mark.rule("FD019")
+@pytest.mark.parametrize(
+    ("apart", "sure"),
+    [((1000, 1000, 1000, 500), "likely"), ((3500, 0, 0, 0), "cannot be told"),
+     ((0, 3500, 0, 0), "cannot be told"), ((100, 3300, 0, 100), "cannot be told"),
+     ((2000, 1500), "likely"), ((2000, 5000), "cannot be told")],
+)  # fmt: skip
+def test_a_silence_is_the_stream_s_where_another_stream_goes_on(
+    apart: tuple[int, ...], sure: str
+) -> None:
+    """Else the capture stood still, or its clock was set."""
+    others = [step for n, ms in enumerate(apart) for step in (data(n + 1, stream="g|other"), ms)]
+    story = [data(1), *others, data(9), 2000, data(10), data(5, stream="g|other")]
+    assert ("FD018", sure, [[2, 8]]) in told(*story)
+    steady = [step for _ in range(30) for step in (heartbeat(5), 1000)]
+    beside = [step for n in range(15) for step in (data(n + 1, stream="g|other"), 1000)]
+    quiet = told(data(4), *steady, *beside, *steady)
+    assert [certainty for rule, certainty, _ in quiet if rule == "FD019"] == ["likely"]
 
 
 @pytest.mark.rule("FD020")

@@ -359,6 +359,33 @@ def test_numbers_without_a_missing_packet_were_never_sent_here(
         assert found["severity"] == (None if sure == "proven" else "info")
 
 
+@pytest.mark.parametrize("rule", ["RA001", "RA004", "RA013", "RA023"])
+def test_that_a_packet_was_given_up_rests_on_no_repair_in_its_last_wait(rule: str) -> None:
+    """Where the capture has a hole there, or a damaged packet, that may be the repair."""
+    world = World()
+    for sqn, at in ((1, 0.0), (3, 60.0)):
+        if rule == "RA004":
+            glsno(world, sqn, sqn, at)
+        else:
+            piece = {"offset": 0, "piece": 300, "total": 900, "hash": sqn}
+            world.sees(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+            world.data(
+                F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn, stamp=T0,
+                **({"flags": Flag.PARTIAL, "detail": json.dumps(piece)} if rule == "RA023" else {}),
+            )  # fmt: skip
+        for turn in range(10 if sqn == 1 else 0):
+            if not turn:
+                world.sees(packet("SPM", 2, 0.1, stream=f"{LINK}|"))
+            world.sees(nak_on_link(2, 0.2 + turn / 2))
+            asked = world.number
+        for moment in (6.0, 7.0) if sqn == 1 else ():
+            world.sees(packet("SPM", 2, moment, stream=f"{LINK}|"))
+            ended = world.number
+    found = only(world.rows(), rule)
+    assert found["rests"]["absent"] == [asked, ended - 1]
+    assert found["certainty"] == ("likely" if rule == "RA013" else "proven")  # no join is shown
+
+
 def test_where_numbers_are_sent_elsewhere_a_packet_given_up_need_not_hold_one() -> None:
     """#2 was never sent here, so #4 may not have been either, though packet 3 was lost."""
     world = World()
