@@ -37,6 +37,8 @@ HOLE: Final = "HOLE"
 BEGUN: Final = "BEGUN"
 #: No more of a connection over TCP follows; ``how`` in the detail is an ``Ending``.
 END: Final = "END"
+#: What tells of a connection, and is no frame of it.
+BETWEEN_FRAMES: Final = frozenset({HOLE, BEGUN, END})
 
 
 class Ending(StrEnum):

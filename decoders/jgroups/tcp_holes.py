@@ -1,4 +1,5 @@
-"""What a TCP connection lacks, told to every conversation that it carries (jgroups.md 1.9).
+"""What a TCP connection lacks, or may lack behind what was seen of it, told to every conversation
+that it carries (jgroups.md 1.9).
 
 A connection is one between two members of one cluster, and carries all that they say to each
 other: unicasts, multicasts and what is said of both. So of bytes that are missing nobody can tell
@@ -10,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from seqaudit.decoders.contract.events import EVENTS, ByName
+from seqaudit.decoders.contract.events import END, EVENTS, ByName, Ending, compact
 from seqaudit.decoders.tcp.framing import BEHIND, StreamFrames
 
 #: Holes of a connection that are remembered until its members have names, and for clusters that it
@@ -31,12 +32,20 @@ class ConnectionHoles:
         self._told: dict[str, int] = {}  # how many of these, by conversation
 
     def rows(self, frames: StreamFrames, members: list[str | None]) -> Iterator[pa.RecordBatch]:
-        """A row for each hole and conversation, once the members have said who they are.
+        """A row for each hole, and each end that was not seen, and conversation, once the members
+        have said who they are.
 
         Args:
             members: of each direction, who sends in it; null: it has not said so yet.
         """
-        self._holes += frames.holes()
+        end = frames.connection.end
+        unseen = [] if end is None else [w for w in (0, 1) if end.endings[w] is Ending.UNSEEN]
+        ends = [
+            (way, row | {"detail": compact({"how": Ending.UNSEEN})})
+            for way, row in frames.borders()
+            if row["wire_kind"] == END and way in unseen
+        ]
+        self._holes += [*frames.holes(), *ends]
         full = len(self._holes) > MAX_REMEMBERED
         if None in members and not (frames.connection.ended or full):
             return

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
+from seqaudit.decoders.contract.events import END as ENDED
+from seqaudit.decoders.contract.events import HOLE
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.worth import END, Doubt, Span
 from seqaudit.replay.jgroups.arrivals import JudgedStream
@@ -28,12 +30,23 @@ class LinkHoles:
 
     def __init__(self) -> None:
         self._of: dict[str | None, RangeSet] = {}  # by who sent it; null: it never said so
+        self._ended: dict[str | None, int] = {}  # where a connection of it ended unseen
 
     def saw(self, event: Event) -> None:
-        """A HOLE event."""
-        since = event.details()["since"]
-        holes = self._of.setdefault(event.source, RangeSet())
-        holes.add(since, max(event.frame, since + 1))
+        """A HOLE or END event, or what follows one.
+
+        Where nothing shows how a connection ended, and its sender says something later, what it
+        said last by the former may not be captured.
+        """
+        if event.wire_kind == ENDED:
+            self._ended.setdefault(event.source, event.frame)
+        elif event.wire_kind == HOLE:
+            self._add(event.source, event.details()["since"], event.frame)
+        elif self._ended and (since := self._ended.pop(event.source, None)) is not None:
+            self._add(event.source, since, event.frame)
+
+    def _add(self, source: str | None, since: int, frame: int) -> None:
+        self._of.setdefault(source, RangeSet()).add(since, max(frame, since + 1))
 
     def lie_over(self, window: JudgedStream, sender: str) -> None:
         """What a window was not seen to get may have come in one: messages are sent in order, so

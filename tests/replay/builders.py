@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from seqaudit.decoders.contract.events import HOLE, Flag, Kind
+from seqaudit.decoders.contract.events import END, HOLE, Ending, Flag, Kind
 from seqaudit.pipeline.report.findings import holds
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.open_end import settled, settled_gap
@@ -159,6 +159,12 @@ def hole(since: int, *, by: str | None = A, to: str | None = B) -> Event:
     """Bytes of a TCP connection are missing since the last frame of their sender's."""
     detail = json.dumps({"bytes": 100, "since": since})
     return _event(Kind.NOTICE, HOLE, by, destination=to, system="jgroups", count=0, detail=detail)
+
+
+def unseen_end(*, by: str = A, to: str = B) -> Event:
+    """A TCP connection is over, and nothing shows how it ended."""
+    detail = json.dumps({"how": Ending.UNSEEN})
+    return _event(Kind.NOTICE, END, by, destination=to, system="jgroups", count=0, detail=detail)
 
 
 def member(name: str) -> Event:

@@ -16,7 +16,7 @@ Nothing here depends on the transport.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from seqaudit.decoders.contract.events import HOLE, Flag, Kind
+from seqaudit.decoders.contract.events import BETWEEN_FRAMES, Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
@@ -120,8 +120,8 @@ class UnicastEngine:
         if kind is Kind.MEMBER:
             self.members.saw(event)
             return
-        if event.wire_kind == HOLE:
-            self.holes.saw(event)
+        self.holes.saw(event)
+        if event.wire_kind in BETWEEN_FRAMES:
             return
         self._elapsed.saw(event.first_mark())
         self.members.heard(event)

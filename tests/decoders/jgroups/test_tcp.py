@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqaudit.decoders.capture.pieces import plan_pieces
-from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, HOLE, Kind
+from seqaudit.decoders.contract.events import END, EVENTS, FRAME_BITS, HOLE, Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.jgroups import tcp as jgroups_tcp
 from seqaudit.decoders.jgroups.tcp import JGroupsStreams
@@ -344,6 +344,21 @@ def test_a_hole_is_told_to_a_cluster_too_that_the_connection_shows_only_later() 
     rows = pa.Table.from_batches([*batches, *assembler.finish()], EVENTS).to_pylist()
     told = [row["conversation"] for row in rows if row["wire_kind"] == HOLE]
     assert sorted(told) == ["mcast|lab", "mcast|other", "unicast|lab", "unicast|other"]
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_an_end_that_nothing_shows_is_told_as_a_hole_is(seen: bool) -> None:
+    stream, back = preamble() + framed(single(data3(1), to=B, by=A)), framed(ANSWER)
+    given = sent((1, stream), (0, back))
+    if seen:
+        given += [
+            Segment(1, CLIENT + len(stream), flags=ACK | FIN),
+            Segment(0, SERVER + len(back), flags=ACK | FIN),
+        ]
+    ends = [row for row in Run(given).of(Kind.NOTICE) if row["wire_kind"] == END]
+    told = {(row["conversation"], row["source"], row["destination"]) for row in ends}
+    every = {(name, *way) for name in ("mcast|lab", "unicast|lab") for way in ((A, B), (B, A))}
+    assert told == (set() if seen else every)
 
 
 # -- the kernel, cuts, hypothesis -----------------------------------------------------------------

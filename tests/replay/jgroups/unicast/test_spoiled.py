@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from seqaudit.decoders.contract.events import Flag
-from tests.replay.builders import A, B, Step, hole
+from tests.replay.builders import A, B, Step, hole, unseen_end
 from tests.replay.jgroups.unicast.builders import (
     TICK,
     Heard,
@@ -366,13 +366,14 @@ UP_TO_3: list[Step] = [SECOND * 3, data(1), data(2), data(3), ack(3, 1)]
 
 
 @pytest.mark.parametrize(
-    ("lacking", "certainty", "lost"), [([], "proven", 1), ([hole(4)], "likely", None)]
+    ("lacking", "certainty", "lost"),
+    [([], "proven", 1), ([hole(4)], "likely", None), ([unseen_end()], "likely", None)],
 )
 def test_over_tcp_what_may_have_come_in_missing_bytes_is_not_proven_lost(
     lacking: list[Step], certainty: str, lost: int | None
 ) -> None:
     repaired = [data(5), TICK, ack(3, 2), TICK, request(4), data(4), TICK, ack(5, 3)]
-    told = heard(B, *UP_TO_3, *lacking, *repaired)
+    told = heard(B, *UP_TO_3, *lacking, *repaired, unseen_end())
     assert said(told, "UC001") == [(certainty, [[4, 4]])]
     assert told.told("lost") == {"lost": lost}
 
