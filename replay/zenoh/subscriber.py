@@ -271,6 +271,9 @@ class Subscriber:
         """The capture is over."""
         if self.waiting is not None:
             self.flush(self.waiting, None)
+        for query in self.queries:  # it waits for what seemed handed on
+            if query.first is not None and query.first <= (self.last or -1):
+                self.untold.add(reasons.BEHIND)
         if self.asks_from is None and self.learns and self.at_once.passed >= MANY_GAPS:
             self._went_on_at_once()
         if self.tracker is not None and not self.queries:

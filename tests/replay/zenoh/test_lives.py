@@ -281,6 +281,14 @@ def test_on_a_link_of_frames_that_overtake_each_other_a_missing_one_may_have_com
     assert told(0, 2, 3, 5) == [[0, 0], [2, 3], [5, 5]]
 
 
+def test_a_query_that_did_not_end_here_and_begins_below_what_came_leaves_that_waiting() -> None:
+    """Recorded (r322): it had read 1 when it asked, and the answer was lost."""
+    session = Session().put(0, 1, 2, 3).ask(1, "_sn=2..3;_anyke", TOKEN)
+    row = stream(session.played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, BEHIND)
+    assert stream(answered(session, 1, 2, 3).played()[1])["delivered"] == [[0, 3]]
+
+
 def test_what_a_connection_without_a_close_left_unread_or_waiting_is_not_known() -> None:
     """Its node may have been killed, or lives and hands on what waited (zenoh.md 2.4)."""
 
