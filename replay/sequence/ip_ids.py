@@ -12,8 +12,8 @@ from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.sequence.unwrap import unwrap
 
 MASK: Final = 0xFFFF
-#: Datagrams of a socket for each that its ids pass over, at least: else it does not count them.
-COUNTED: Final = 4
+#: Datagrams of a socket for each id that it passes over, at least: else it does not count them.
+COUNTED: Final = 2
 MAX_PASSED_OVER: Final = 1_000
 ID_SPAN_NS: Final = 5_000_000_000
 ID_SPAN_MESSAGES: Final = 10_000
@@ -93,4 +93,4 @@ class SocketIds:
     @property
     def lack(self) -> bool:
         """A datagram between two of its datagrams is not here."""
-        return 0 < COUNTED * len(self._passed_over) <= self._count
+        return 0 < COUNTED * self._passed_over.total() <= self._count

@@ -133,6 +133,7 @@ class ZenohEngine:
         if event.flags & Flag.REFUSED and self.link.transport == "udp":
             self._reached_nobody(event)
             return
+        self.link.sent(event)
         if self.link.heard_from(event):
             self.audience.changed()
         self.moments.came(event)

@@ -114,13 +114,16 @@ class Link:
         self._step = step
         return True
 
-    def heard_from(self, event: Event) -> bool:
-        """Whether somebody listens again where nobody did: it speaks."""
+    def sent(self, event: Event) -> None:
+        """A row of datagrams of an end: their IP ids."""
         if event.fresh_id and event.last_fresh_id and not self.multicast:
             ids = self._ids.get(str(event.source))
             if ids is None:
                 ids = self._ids[str(event.source)] = SocketIds()
             ids.note(event.fresh_id, event.last_fresh_id, event.count)
+
+    def heard_from(self, event: Event) -> bool:
+        """Whether somebody listens again where nobody did: it speaks."""
         return self.shut.pop(event.source or "", None) is not None
 
     def began(self, mark: Mark) -> None:
