@@ -229,7 +229,12 @@ def across_sessions(
     turns: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}
     places: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}
     meeting: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}  # by receiving host
+    begun: dict[tuple[int, str, str], int] = {}  # sender's node, endpoint -> its last session
     for capture, stream, row in streams:
+        if row.get("kind") == "transport":
+            for endpoint in row["leg"].split("|")[2:]:
+                way = capture, row["sender"], endpoint
+                begun[way] = max(begun.get(way, 0), row["first_ns"] or 0)
         if row.get("kind") != "samples":
             continue
         if row["receiver"] and (row["delivered"] or row["lost_seqnos"]):
@@ -244,7 +249,15 @@ def across_sessions(
         | {"unknown": near["unknown"] | dict.fromkeys(FIGURES, why)}
         for (capture, *_), rows in places.items()
         for stream, near in rows
-        if (why := _ended_unheard(near, rows, spans[capture][1])) is not None
+        if (
+            why := _ended_unheard(
+                near,
+                rows,
+                spans[capture][1],
+                begun.get((capture, near["sender_node"] or "", near["receiver_endpoint"]), 0),
+            )
+        )
+        is not None
     }
     for (capture, *_), rows in meeting.items():
         for stream, row in rows:
@@ -302,17 +315,24 @@ def _shares_a_session(row: Row, other: Row) -> bool:
     ) and max(one.first(), two.first()) < min(one.stop(), two.stop())
 
 
-def _ended_unheard(near: Row, rows: Iterable[tuple[str, Row]], end_ns: int | None) -> str | None:
+def _ended_unheard(
+    near: Row, rows: Iterable[tuple[str, Row]], end_ns: int | None, begun_ns: int
+) -> str | None:
     """Why nothing shows what reached a subscriber whose session ended without a word; null: it
     does. Recorded, with ICMP as the only answer: a listener over UDP closes, its publisher goes on
-    with a session at the same address, and its sns go on; or the publisher is killed."""
+    with a session at the same address, and its sns go on; or the publisher is killed.
+
+    Args:
+        begun_ns: when the last session of its publisher's node at the same address began.
+    """
     silent_ns, last_ns, live = near["receiver_silent_ns"], near["last_ns"], near["live"]
     if silent_ns is None:
         return None
     unheard = near["transport"] == "udp" and silent_ns <= last_ns  # what came last, at least
     if unheard and live:
         later = [far for _, far in rows if last_ns < far["first_ns"] and far["leg"] != near["leg"]]
-        if any(far["live"] and live[-1][1] < far["live"][0][0] for far in later):
+        goes_on = any(far["live"] and live[-1][1] < far["live"][0][0] for far in later)
+        if goes_on or last_ns < begun_ns:  # its node had dropped this one
             return CLOSED
     if end_ns is None or near["subscriber_gone"] or end_ns <= near["receiver_due_ns"]:
         return None

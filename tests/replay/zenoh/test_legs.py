@@ -6,7 +6,7 @@ import pytest
 
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
 from seqaudit.replay.zenoh.legs import SILENCE_NS, across_sessions, judge, lost_beyond, lost_in
-from seqaudit.replay.zenoh.reasons import ASKED_LATER, SILENT, WAITED
+from seqaudit.replay.zenoh.reasons import ASKED_LATER, CLOSED, SILENT, WAITED
 
 SECOND = 1_000_000_000
 SPANS = [(0, 20 * SECOND), (0, 20 * SECOND), (0, 20 * SECOND)]
@@ -242,6 +242,20 @@ def test_who_says_nothing_any_more_while_the_capture_goes_on_had_ended(
     near, _ = across(first, session([[0, 3]], ends - 1, leg="another", source="ef/6"))
     assert near["delivered"] == told
     assert near["unknown"].get("delivered") == (SILENT if told is None else None)
+
+
+@pytest.mark.parametrize(
+    ("sender", "begun", "why"), [("ab", 3, CLOSED), ("cd", 3, None), ("ab", 1, None)]
+)
+def test_whose_publisher_begins_another_session_with_it_had_closed_its_socket(
+    sender: str, begun: int, why: str | None
+) -> None:
+    """Recorded (2209), and the ICMP taken out: no sample came by the next session."""
+    first = session([[0, 7]], 1, unknown={}, **silence(1))
+    leg = f"zenoh|udp|10.0.0.1:9|{SUBSCRIBER}"
+    other = {"kind": "transport", "leg": leg, "sender": sender, "first_ns": begun * SECOND}
+    found = across_sessions([(0, "s0", first), (0, "s1", other)], [(0, 3 * SECOND)])
+    assert found.get((0, "s0"), first)["unknown"].get("delivered") == why
 
 
 def test_samples_that_come_by_two_links_in_turn_are_of_one_session() -> None:
