@@ -229,12 +229,9 @@ def across_sessions(
     turns: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}
     places: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}
     meeting: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}  # by receiving host
-    begun: dict[tuple[int, str, str], int] = {}  # sender's node, endpoint -> its last session
+    streams = list(streams)
+    begun = _sessions_begun(streams)
     for capture, stream, row in streams:
-        if row.get("kind") == "transport":
-            for endpoint in row["leg"].split("|")[2:]:
-                way = capture, row["sender"], endpoint
-                begun[way] = max(begun.get(way, 0), row["first_ns"] or 0)
         if row.get("kind") != "samples":
             continue
         if row["receiver"] and (row["delivered"] or row["lost_seqnos"]):
@@ -259,13 +256,7 @@ def across_sessions(
         )
         is not None
     }
-    for (capture, *_), rows in meeting.items():
-        for stream, row in rows:
-            if any(_shares_a_session(row, other) for _, other in rows[:MAX_LEGS]):
-                links = dict.fromkeys(FIGURES, LINKS)
-                changed[capture, stream] = dict.fromkeys(FIGURES) | {
-                    "unknown": row["unknown"] | links
-                }
+    changed |= _by_two_links(meeting)
     closed = frozenset(changed)
     for (capture, *_), rows in turns.items():
         rows.sort(key=lambda row: (row[1]["first_frame"], row[1]["subscriber"] or ""))
@@ -298,6 +289,31 @@ def across_sessions(
             if figures := _missed_between(max(had), row) or _taken_for_repeats(max(had), row):
                 changed[capture, stream] = figures
     return changed
+
+
+def _sessions_begun(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, str, str], int]:
+    """Capture, node and endpoint of a peer to when the last session of the two began, in ns."""
+    begun: dict[tuple[int, str, str], int] = {}
+    for capture, _, row in streams:
+        if row.get("kind") != "transport":
+            continue
+        for endpoint in row["leg"].split("|")[2:]:
+            way = capture, row["sender"], endpoint
+            begun[way] = max(begun.get(way, 0), row["first_ns"] or 0)
+    return begun
+
+
+def _by_two_links(
+    meeting: Mapping[tuple[int, str, str], Sequence[tuple[str, Row]]],
+) -> dict[tuple[int, str], Row]:
+    """Figures that are null, as samples came to a host by two links of one session."""
+    return {
+        (capture, stream): dict.fromkeys(FIGURES)
+        | {"unknown": row["unknown"] | dict.fromkeys(FIGURES, LINKS)}
+        for (capture, *_), rows in meeting.items()
+        for stream, row in rows
+        if any(_shares_a_session(row, other) for _, other in rows[:MAX_LEGS])
+    }
 
 
 def _shares_a_session(row: Row, other: Row) -> bool:
