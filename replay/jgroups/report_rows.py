@@ -146,7 +146,9 @@ class McastStreamRow(JGroupsStreamRow):
     further_sends: Annotated[int, "first sends to one more member: over TCP each gets its own"]
     peers: Annotated[dict[str, McastPeer], "by member"]
     delivered_unsure: Annotated[
-        Listed, "of delivered: came before anything shows that the receiver was there"
+        Listed,
+        "delivered or not: came before anything shows that the receiver was there, or a merge "
+        "skipped it, and the capture may lack that it came",
     ]
     delivered_interval: Annotated[
         list[int] | None,

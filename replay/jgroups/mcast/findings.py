@@ -103,9 +103,9 @@ class _McastFindings(WindowReporter[McastStream]):
         came = sum(total(stream.ever.within(*part)) for part in receiver.skipped.ranges)
         yield from self.note(
             stream, "MC021", receiver.skipped, LIKELY,
-            "A merge digest moved the window for {sender_member} past {count:message} that "
-            "{count|was|were} never delivered here"
-            + (", {came} of them in this capture." if came else "."),
+            "A merge digest moved the window for {sender_member} past {count:message} that, as far "
+            "as this capture shows, {count|was|were} never delivered here"
+            + ("; {came} of them came." if came else "."),
             "the view whose digest is above what had been delivered",
             came=came,
         )  # fmt: skip

@@ -1,7 +1,7 @@
 """The rows that describe multicast streams: summaries and gaps (replay/README.md 5)."""
 
 from seqaudit.replay.contract.report_rows import NOT_VISIBLE, directed, receipt_unknown
-from seqaudit.replay.contract.reporter import listed
+from seqaudit.replay.contract.reporter import listed, parts_of
 from seqaudit.replay.contract.settings import MEMBER
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.mcast.engine import McastEngine
@@ -91,6 +91,10 @@ def _received(
         )
     if row["delivered"] is not None:
         unsure = RangeSet(receiver.delivery.ranges) & receiver.doubts.unsure
+        # up to what it lacked by its own words, it may have had what a merge skipped
+        lost = RangeSet(parts_of(receiver.gaps_by_seqno(), Outcome.UNRECOVERED))
+        for first, stop in receiver.skipped.ranges:
+            unsure.add(first, next((low for low, _ in lost.within(first, stop)), stop))
         row["delivered_unsure"] = inclusive(listed(unsure))
     stream_rows.dropped_inside(row, receiver, receiver.inner_loss.found.ranges, engine.vantage)
 

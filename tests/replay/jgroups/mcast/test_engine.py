@@ -285,6 +285,23 @@ def test_what_a_merge_skips_and_nobody_asked_for_is_never_counted_as_lost() -> N
     assert ("lost, or not captured", [[2, 40]]) in told.gaps(C)
 
 
+@pytest.mark.rule("R19")
+def test_nothing_tells_what_had_been_delivered_of_a_skip_up_to_what_was_lacked() -> None:
+    """The capture may lack that it came, and then the merge skipped less; but not past what it
+    asked for."""
+    merge = view("ABC", 3, 2, digest={"A": (2, 2), "C": (9, 9)}, merge=True)
+    begin = (JOINED, msg(1), msg(1, by=C))
+    told = heard("B", *begin, 6000, merge, msg(10, by=C))
+    assert told.told("delivered", "delivered_unsure", sender=C) == {
+        "delivered": [[1, 1], [10, 10]], "delivered_unsure": [[2, 9]],
+    }  # fmt: skip
+    asking = (msg(6, 7, by=C), 500, xmit_req(5, of=C), 500, xmit_req(5, of=C))
+    told = heard("B", *begin, *asking, 10, merge, msg(10, by=C))
+    assert told.told("delivered", "delivered_unsure", sender=C) == {
+        "delivered": [[1, 4], [10, 10]], "delivered_unsure": [],
+    }  # fmt: skip
+
+
 @pytest.mark.rule("R16")
 def test_the_gap_of_a_removed_window_is_told_though_the_next_one_misses_a_part_of_it() -> None:
     # merge-nakack2 at A: 202 was known of, too, when the merge moved the window to 201.
