@@ -107,7 +107,9 @@ class StreamFigures(TypedDict):
     ]
     unlisted_gaps: NotRequired[Annotated[int, "further gaps, not listed"]]
     lost: Annotated[int | None, "recovered + unrecovered"]
-    recovered: int | None
+    recovered: Annotated[
+        int | None, "missing, then brought by a repair: lost, or late and repaired before it came"
+    ]
     unrecovered: int | None
 
 
