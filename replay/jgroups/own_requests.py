@@ -39,6 +39,11 @@ class OwnRequests:
             self._latest.append((mark, RangeSet()))
         self._latest[-1][1].add(first, stop)
 
+    @property
+    def latest_ns(self) -> int:
+        """When the latest was sent; 0: there was none."""
+        return self._latest[-1][0].at_ns if self._latest else 0
+
     def first_named(self, seqno: int) -> int | None:
         """When a message was named first; null: it was not."""
         return min((mark.at_ns for mark, named in self._latest if seqno in named), default=None)

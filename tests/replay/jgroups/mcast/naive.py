@@ -211,11 +211,12 @@ class NaiveReceiver:
         """What is missing now never came, unless the ticks stopped asking for it, or it showed
         too late to tell."""
         tick_ms = max(self.interval_ms, self.spacing_ms)
-        recent_ms = self.own_ms - tick_ms * 24 // 10 - 50
+        last_tick_ms = max(self.named_ms.values(), default=0) - tick_ms / 2
+        recent_ms = max(last_tick_ms, self.own_ms - tick_ms * 24 // 10 - 50)
         lacked = min(self.asked_had, default=self.low + 1)
         if lacked <= self.low and self.named_ms[lacked] >= recent_ms and not self.oob_delivered:
             self.delivered = [seqno for seqno in self.delivered if seqno < lacked]
-        recent_ms += end_ms - self.own_ms
+        recent_ms = max(last_tick_ms, end_ms - tick_ms * 24 // 10 - 50)
         for seqno in self.missing:
             if seqno in self.asked - self.for_highest and self.named_ms[seqno] < recent_ms:
                 self.outcome[seqno] = "no longer asked for"
