@@ -88,7 +88,8 @@ def beside(whole: Mapping[str, Any], other: Mapping[str, Any]) -> Compared:
         if of is None or row.get("role") != "receiver" or of.get("role") != "receiver":
             continue
         if row["system"] in JGROUPS:
-            _of_jgroups(row, of, told, _repaired_later(whole, other, row["id"]))
+            later = _repaired_later(whole, other, row["id"])
+            _of_jgroups(row, of, told, later, _asked_in_vain(whole, row["id"]))
         if row["system"] not in COMPARED:
             continue
         ends = "first_seqno", "last_seqno"
@@ -151,17 +152,32 @@ def _repaired_later(whole: Mapping[str, Any], other: Mapping[str, Any], stream: 
     }
 
 
+def _asked_in_vain(whole: Mapping[str, Any], stream: str) -> set[int]:
+    """Seqnos of a stream that were asked for though they had come: whoever does not see that they
+    came sees a message that was missing, and repaired."""
+    return {
+        seqno
+        for finding in whole.get("findings", ())
+        if finding["rule"] in ("MC013", "UC032") and finding["stream"] == stream
+        for seqno in _numbers(finding["seqnos"] or [])
+    }
+
+
 def _of_jgroups(
-    row: Mapping[str, Any], of: Mapping[str, Any], told: Compared, later: set[int]
+    row: Mapping[str, Any],
+    of: Mapping[str, Any],
+    told: Compared,
+    later: set[int],
+    asked: set[int],
 ) -> None:
-    """What a member lost was lost in the whole capture as well, what it had not got it never did or
-    ``later``, and of what it delivered nothing is left out in between; of one that left only bounds
-    are told."""
+    """What a member lost was lost in the whole capture as well, or ``asked`` for as it had come and
+    not been read; what it had not got it never did or ``later``; and of what it delivered nothing
+    is left out in between. Of one that left only bounds are told."""
     for name in ("lost_seqnos", "unrecovered_seqnos"):
         if row[name] is not None and (of["lost"] is not None or name == "unrecovered_seqnos"):
             told.figures += 1
             more = set(_numbers(row[name])).difference(_numbers(of[name] or []))
-            more -= later if name == "unrecovered_seqnos" else set()
+            more -= later if name == "unrecovered_seqnos" else asked
             if more:
                 told.wrong.append((name, row["id"], f"not in the whole: {sorted(more)}"))
     if row["lost"] is not None:

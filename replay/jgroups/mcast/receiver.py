@@ -106,7 +106,8 @@ class ReceiverModel(CopiesOfArrived):
         self._interval_given = interval_given
         self._at_once = document  # its scan asks for every gap that it finds (D11)
         self._merge_ns = merge_ns
-        self._for_highest = RangeSet()  # asked for once, as HIGHEST_SEQNO named it
+        self._for_highest = RangeSet()  # asked for as HIGHEST_SEQNO named it
+        self._told_once = acks is None  # by HIGHEST_SEQNO of NAKACK2 (N9)
         self.acks = OwedAcks(acks, self.own_level, elapsed)
         self.doubts = DeliveryDoubts()
 
@@ -465,8 +466,10 @@ class ReceiverModel(CopiesOfArrived):
         super()._part_ended(gap, piece, outcome, part)
 
     def _asked_at_ticks(self, first: int, stop: int) -> list[Range]:
+        """And what HIGHEST_SEQNO has it ask for, where that comes with every tick until all is
+        acknowledged (S13)."""
         ticks = RangeSet(self.asked.within(first, stop))
-        for part in self._for_highest:
+        for part in self._for_highest if self._told_once else ():
             ticks.remove(*part)
         return list(ticks)
 

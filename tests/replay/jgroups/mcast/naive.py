@@ -218,7 +218,7 @@ class NaiveReceiver:
             self.delivered = [seqno for seqno in self.delivered if seqno < lacked]
         recent_ms = max(last_tick_ms, end_ms - tick_ms * 24 // 10 - 50)
         for seqno in self.missing:
-            if seqno in self.asked - self.for_highest and self.named_ms[seqno] < recent_ms:
+            if seqno in self.asked and self.named_ms[seqno] < recent_ms:
                 self.outcome[seqno] = "no longer asked for"
                 continue
             lost = seqno in self.asked or seqno in self.outside

@@ -879,6 +879,17 @@ def test_a_lost_tail_whose_only_repair_is_lost_stays_missing() -> None:
     assert told.findings() == [("MC002", "likely", [[2, 2]]), ("MC003", "proven", [[2, 2]])]
 
 
+@pytest.mark.rule("S13")
+def test_a_tail_that_highest_seqno_no_longer_tells_of_has_come_or_its_sender_is_gone() -> None:
+    # n4-last-lost-1 at C without the frames behind its last request: with every tick HIGHEST_SEQNO
+    # comes again, and is asked for, until all have acknowledged it.
+    told = heard(
+        "B", JOINED, msg(1), 600, highest(2), xmit_req(2), 500, highest(2), xmit_req(2), 5000
+    )
+    assert told.gaps() == [("no longer asked for", [[2, 2]])]
+    assert told.told("unrecovered_seqnos", "lost") == {"unrecovered_seqnos": [], "lost": None}
+
+
 # -- what a capture can prove (6) --------------------------------------------------------------
 
 

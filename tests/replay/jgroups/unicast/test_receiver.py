@@ -367,6 +367,14 @@ def test_who_asks_at_a_tick_and_then_no_more_while_the_capture_goes_on_has_it_or
     assert heard(B, *story).gaps() == [("open at the capture's end", [[2, 2]])]
 
 
+def test_what_the_last_tick_does_not_name_has_come_since_the_one_before_or_was_given_up() -> None:
+    # u3-loss-bidir-2 at C without 30 % of its frames: the repair of 4 came between the last two.
+    story = [data(1), data(3), data(5), TICK, ack(1, 1), *3 * [request(2, 4), TICK], request(2)]
+    told = heard(B, *story)
+    assert told.told("unrecovered_seqnos") == {"unrecovered_seqnos": [[2, 2]]}
+    assert ("no longer asked for", [[4, 4]]) in told.gaps()
+
+
 def test_what_was_never_asked_for_may_have_been_missed_by_the_capture() -> None:
     """A receiver asks for what it misses at every tick (jgroups.md 4.4)."""
     told = heard(B, data(1), data(3), TICK, ack(1, 1), 3 * TICK, data(4))
