@@ -107,9 +107,7 @@ class StreamFigures(TypedDict):
     ]
     unlisted_gaps: NotRequired[Annotated[int, "further gaps, not listed"]]
     lost: Annotated[int | None, "recovered + unrecovered"]
-    recovered: Annotated[
-        int | None, "missing, then brought by a repair: lost, or late and repaired before it came"
-    ]
+    recovered: Annotated[int | None, "missing, and then repaired: lost, or late"]
     unrecovered: int | None
 
 

@@ -347,8 +347,7 @@ class JudgedStream:
 
     def _asked_since(self, end_ns: int) -> RangeSet:
         """What was asked for to the end: by the last tick before it, if that is not long ago."""
-        recent_ns = end_ns - self._tick_ns() * 24 // 10 - 50_000_000
-        return self._requests.since(max(recent_ns, self._requests.latest_ns - self._tick_ns() // 2))
+        return self._requests.to_the_end(end_ns, self._tick_ns())
 
     def _asked_at_ticks(self, first: int, stop: int) -> list[Range]:
         """What of [first, stop) ticks ask for as long as it is missing."""

@@ -39,11 +39,6 @@ class OwnRequests:
             self._latest.append((mark, RangeSet()))
         self._latest[-1][1].add(first, stop)
 
-    @property
-    def latest_ns(self) -> int:
-        """When the latest was sent; 0: there was none."""
-        return self._latest[-1][0].at_ns if self._latest else 0
-
     def first_named(self, seqno: int) -> int | None:
         """When a message was named first; null: it was not."""
         return min((mark.at_ns for mark, named in self._latest if seqno in named), default=None)
@@ -52,6 +47,8 @@ class OwnRequests:
         """What was named until then."""
         return RangeSet(p for mark, named in self._latest if mark.at_ns <= until_ns for p in named)
 
-    def since(self, since_ns: int) -> RangeSet:
-        """What was named from then on."""
+    def to_the_end(self, end_ns: int, tick_ns: int) -> RangeSet:
+        """What the last tick named, if the one after it would have come later than then."""
+        latest_ns = self._latest[-1][0].at_ns if self._latest else 0
+        since_ns = max(latest_ns - tick_ns // 2, end_ns - tick_ns * 24 // 10 - 50_000_000)
         return RangeSet(p for mark, named in self._latest if mark.at_ns >= since_ns for p in named)

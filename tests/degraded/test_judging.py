@@ -261,7 +261,7 @@ def test_what_jgroups_members_lost_and_delivered_is_what_they_did_in_the_whole()
     assert wrong([[3, 5]], [[8, 10]]) == ["lost_seqnos", "lost", "delivered"]
     assert figures.beside(said([], []), said([], [])).figures == 4
     # 5 had come when it was asked for: without the frame in which it came it was missing, not 6
-    in_vain = said([], []) | report(row("MC013", [[5, 5]], stream="s"))
+    in_vain = said([], []) | {"findings": [row("MC013", [[5, 5]], stream="s")]}
     told = [figures.beside(in_vain, said([[seqno, seqno]], [])).wrong for seqno in (5, 6)]
     assert [[name for name, _, _ in one] for one in told] == [[], ["lost_seqnos"]]
 
