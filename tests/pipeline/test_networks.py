@@ -143,6 +143,17 @@ class Bench:
             for part in PARTS:
                 assert said(report[part], capture, {}) == said(expected[part], 0, own), part
 
+    def judged_as_without_fragments(self, path: Path, report: Any, expected: Any) -> None:
+        """A report says what is expected but for the numbers of frames, and the same wherever its
+        capture is cut."""
+        for part in ("streams", "gaps"):
+            assert without_frames(report[part]) == without_frames(expected[part]), part
+        rules = [Counter(one["rule"] for one in told["findings"]) for told in (report, expected)]
+        assert rules[0] == rules[1]
+        borders = record_offsets(path.read_bytes())
+        cut = Options(engine="direct", cuts={str(path): borders[100 : len(borders) : 150]})
+        assert self.report(path, cut) == report
+
 
 def said(rows: Sequence[Any], capture: int, frames: dict[int, int]) -> list[str]:
     """Rows of one capture, with frames by other numbers."""
@@ -249,13 +260,7 @@ def test_what_came_in_fragments_of_fragments_is_judged_as_if_it_had_not(
     twice = bench.write("twice", in_fragments(behind(parts, in_vxlan, 5), 5000))
     report, expected = bench.report(twice), bench.report(once)
     assert len(report["captures"]) == 1 and report["captures"][0]["fragments"]["nested"] > 0
-    for part in ("streams", "gaps"):
-        assert without_frames(report[part]) == without_frames(expected[part]), part
-    rules = [Counter(one["rule"] for one in told["findings"]) for told in (report, expected)]
-    assert rules[0] == rules[1]
-    borders = record_offsets(twice.read_bytes())
-    cut = Options(engine="direct", cuts={str(twice): borders[100 : len(borders) : 150]})
-    assert bench.report(twice, cut) == report
+    bench.judged_as_without_fragments(twice, report, expected)
 
 
 @pytest.mark.parametrize("name", ["zenoh/tcp-clean-3/sub.pcap", "jgroups/tcp-first-lost-1/B.pcap"])
@@ -297,13 +302,7 @@ def test_segments_of_tcp_that_came_in_fragments_are_read_as_if_they_had_not(
     assert own["fragments"]["tcp"] > 50
     assert own["messages_by"] == other["messages_by"]
     assert sum(own["frames_by"].values()) == own["frames"] == len(sent)
-    for part in ("streams", "gaps"):
-        assert without_frames(report[part]) == without_frames(expected[part]), part
-    rules = [Counter(one["rule"] for one in told["findings"]) for told in (report, expected)]
-    assert rules[0] == rules[1]
-    borders = record_offsets(segments.read_bytes())
-    cut = Options(engine="direct", cuts={str(segments): borders[100 : len(borders) : 150]})
-    assert bench.report(segments, cut) == report
+    bench.judged_as_without_fragments(segments, report, expected)
 
 
 def without_frames(rows: Any) -> Any:
