@@ -39,14 +39,16 @@ _AGAIN: Final = Flag.NETWORK_DUPLICATE | Flag.ALIKE
 LATE_NS: Final = 1_000_000_000
 #: An NCF is followed by its RDATA; by this time at the latest, or its receiver asks again.
 ANSWERED_NS: Final = 500_000_000
+#: No receiver asks sooner for what it just learned to be missing (0.29 ms is the soonest recorded).
+SOONEST_NAK_NS: Final = 250_000
 IP_UDP_BYTES: Final = 28
 NOT_TOLD: Final = (
     "packets are not in this capture; whether the receiver had them cannot be told (CP007)"
 )
 INSIDE: Final = "packets were dropped inside the receiver's host after they had arrived (PG009)"
-UNREPAIRED: Final = (
-    "an original came late, and a repair of it, which may have been asked for, is not in this "
-    "capture: which of them the receiver had first cannot be told"
+UNASKED_LATE: Final = (
+    "an original came late, and no NAK of this receiver for it is in this capture: whether it had "
+    "asked for it, or had a repair before, cannot be told"
 )
 ANEW: Final = (
     "its source may number its packets anew under the same TSI (a start of it, or another source): "
@@ -121,8 +123,9 @@ class PgmEngine:
         self.holes: list[Hole] = []
         self.overtaken = NotedSqns()  # their repair came, and then they did
         self._repaired = RangeSet()
-        #: Late ones without an RDATA behind them: there was time for one before them.
-        self.unrepaired = RangeSet()
+        self.asked_late = 0  # their original came late, and this receiver asked for them
+        self.unasked_late = RangeSet()  # of the others those for which its NAK may not be captured
+        self._soon_late = RangeSet()  # and those for which it had no time to ask
         self.fates: dict[Fate, int] = dict.fromkeys(Fate, 0)
         self._more_unsure = False  # one that is not listed was given up, and may have come
         self.recovery = Durations()
@@ -288,7 +291,6 @@ class PgmEngine:
             self.ends.came((first, stop), mark, last)
         self.window.accept(first, stop, mark, last, repair=repair)
         if repair:
-            self.unrepaired.remove(first, stop)
             self.repaired += event.count
             self.useful += fresh + lacked
             self.needless += event.count - fresh - lacked
@@ -337,6 +339,9 @@ class PgmEngine:
                 since_ns = event.at_ns - self._repaired_ns[sqn]
                 if since_ns > self.window.settings.back_off_ns:  # no NAK was under way so long
                     self.refused.add(sqn, sqn + 1, mark)
+        if own:  # it met the original on the way
+            for late in (self.unasked_late, self._soon_late):
+                self.asked_late += sum(len(late.remove(sqn, sqn + 1)) for sqn in sqns)
         if not self.receiving or own:
             self.window.asked(sqns, mark, None if self.receiving else event.source)
 
@@ -349,9 +354,12 @@ class PgmEngine:
             if hole.fate is None or hole.ended is None:
                 continue
             self.fates[hole.fate] += hole.count
-            open_ns = hole.ended.at_ns - hole.revealed.at_ns
-            if hole.fate is Fate.LATE and not 0 <= open_ns <= self.window.slack_ns:
-                self.unrepaired.add(hole.sqn, hole.sqn + 1)
+            if hole.fate is Fate.LATE and hole.naks:
+                self.asked_late += 1
+            elif hole.fate is Fate.LATE:
+                soon = 0 <= hole.ended.at_ns - hole.revealed.at_ns <= SOONEST_NAK_NS
+                late = self._soon_late if soon else self.unasked_late
+                late.add(hole.sqn, hole.sqn + 1)
             if hole.fate is Fate.REPAIRED:
                 self._repaired.add(hole.sqn, hole.sqn + hole.count)
                 self.recovery.add(hole.ended.at_ns - hole.revealed.at_ns)
@@ -391,14 +399,16 @@ def summary(engine: PgmEngine) -> PgmStreamRow:
     """The stream of a TSI in the report."""
     receiving = engine.receiving and not engine.parity
     lost_for_good = sum(engine.fates[fate] for fate in GIVEN_UP)
+    # by NAKs alone: of a repair and a late original the capture may lack the one that came first
+    recovered = engine.fates[Fate.REPAIRED] + engine.asked_late
     hidden = PARITY if engine.parity else NOT_VISIBLE
     unknown = {} if receiving else dict.fromkeys(("lost", "recovered", "unrecovered"), hidden)
     if receiving and (engine.unsure or any(engine.fates[fate] for fate in UNTOLD)):
         unknown |= dict.fromkeys(("lost", "recovered", "unrecovered"), NOT_TOLD)
     if receiving and engine.fates[Fate.FOREIGN]:
         unknown |= dict.fromkeys(("lost", "recovered"), NOT_TOLD)
-    if receiving and engine.unrepaired:
-        unknown |= dict.fromkeys(("lost", "recovered"), UNREPAIRED)
+    if receiving and engine.unasked_late:
+        unknown |= dict.fromkeys(("lost", "recovered"), UNASKED_LATE)
     if receiving and engine.anew is not None:
         unknown |= dict.fromkeys(("lost", "recovered", "unrecovered"), ANEW)
     if receiving and dropped_inside(engine):
@@ -432,9 +442,9 @@ def summary(engine: PgmEngine) -> PgmStreamRow:
         "unlisted_gaps": engine.unlisted
         + max(len(engine.holes) + len(engine.window.holes) - MAX_HOLES, 0),
         "reordered": engine.fates[Fate.LATE],
-        "recovered": told("recovered", engine.fates[Fate.REPAIRED]),
+        "recovered": told("recovered", recovered),
         "unrecovered": told("unrecovered", lost_for_good),
-        "lost": told("lost", engine.fates[Fate.REPAIRED] + lost_for_good),
+        "lost": told("lost", recovered + lost_for_good),
         "open": len(engine.window.holes),
         "requests": directed(side, asked),
         "requested_seqnos": directed(side, asked_sqns),

@@ -33,7 +33,11 @@ class PgmStreamRow(StreamFigures):
     bytes: Bytes
     by_wire_kind: ByKind
     by_source: Annotated[dict[str, dict[str, int]], "packets by source address and wire kind"]
-    reordered: Annotated[int, "sqns whose original came late, and before any captured repair"]
+    reordered: Annotated[
+        int,
+        "sqns whose original came late, and before any captured repair; those that the receiver "
+        "had asked for are recovered as well",
+    ]
     open: Annotated[int, "holes that nothing had ended when the capture did"]
     requests: Directions
     requested_seqnos: Directions
