@@ -160,7 +160,14 @@ def merge(accounts: Iterable[PieceAccount], files: Sequence[File]) -> MergedAcco
         merge_frames(ordered, "cut_frames"),
         merge_frames(ordered, "damaged_frames"),
         merge_frames(ordered, "undecoded_frames"),
+        _torn_borders(ordered, files),
     )
+
+
+def _torn_borders(accounts: Iterable[PieceAccount], files: Sequence[File]) -> list[int]:
+    """Job frames, of no record, between a file that ends early and the next one."""
+    torn = {_file_of(a["piece"], files) for a in accounts if a.get("cut") or a.get("problem")}
+    return [files[place].stop_split << FRAME_BITS for place in sorted(torn - {len(files) - 1})]
 
 
 def _fates(accounts: Iterable[PieceAccount]) -> FramesBy:

@@ -71,7 +71,7 @@ class CaptureAccounts:
                 self.worth[number] = Worth(doubts)
             if lacking := [span.why for span in doubts if span.doubt in MISSING]:
                 self.holes[number] = lacking[0]
-            if not_read := unread(doubts):
+            if not_read := unread(account):
                 self.unread[number] = not_read
             if tunnelled := [ends for piece in pieces if (ends := piece.get("tunnelled"))]:
                 self.tunnels[number] = Tunnels(tunnelled)

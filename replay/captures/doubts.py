@@ -4,8 +4,8 @@ They are known when all of a capture was read, so findings that engines made bef
 rest on, and are weighed once more here.
 
     rule            stretch of doubt
-    CP001, CP011    none: the capture ends there, as any does; a hole, anywhere, if other files
-                    of the capture may go on behind it
+    CP001, CP011    none: the capture ends there, as any does; a hole between that file and the
+                    next one, if there is one
     CP002, CP003    a hole, anywhere: neither a damaged stretch nor a drop counter has a place
     CP004           each packet that was cut, by its frame; anywhere, if only the stage that puts
                     fragments and TCP together knows of one
@@ -69,8 +69,9 @@ def spans_of(account: MergedAccount, vantage: Vantage) -> list[Span]:
         everywhere(Doubt.HOLE, why, dropped)
     if damaged_stretches(account.figures):
         everywhere(Doubt.HOLE, "a damaged stretch of the file was skipped")
-    elif account.figures["cut"] and len(account.figures["files"]) > 1:
-        everywhere(Doubt.HOLE, "a file of the capture ends in the middle of a record")
+    for border in account.torn_borders:
+        why = "a file of the capture ends early, and another goes on"
+        spans.append(Span(Doubt.HOLE, border - 1, border, why))
     spans += _cut(account)
     spans += _damaged(account)
     if count := account.undecoded_frames["count"]:
@@ -118,20 +119,14 @@ def damaged_stretches(figures: CaptureFigures) -> list[SkippedRow]:
     ]
 
 
-def unread(spans: Iterable[Span]) -> str | None:
+def unread(account: MergedAccount) -> str | None:
     """Why some of a capture's packets say less than they said on the wire; null if none does.
 
     A packet that was cut or damaged is in the capture: what it said may be what seems to be missing
-    there. A hole that no frame names is of packets that are not.
+    there.
     """
-    return next(
-        (
-            span.why
-            for span in spans
-            if span.doubt is Doubt.CUT or (span.doubt is Doubt.HOLE and span.first > BEGINNING)
-        ),
-        None,
-    )
+    spans = [*_cut(account), *_damaged(account)]
+    return next((span.why for span in spans if span.doubt is not Doubt.DAMAGED), None)
 
 
 def _cut(account: MergedAccount) -> list[Span]:

@@ -149,6 +149,7 @@ class MergedAccount:
         of_no_system: of ``undecoded`` what is no message of a known system.
         tick: null: the clock is not coarse.
         cut_frames, damaged_frames: captured in part, and with a wrong checksum.
+        torn_borders: job frames, of no record, between a file that ends early and the next one.
     """
 
     figures: CaptureFigures
@@ -160,6 +161,7 @@ class MergedAccount:
     cut_frames: NamedFrames
     damaged_frames: NamedFrames
     undecoded_frames: NamedFrames
+    torn_borders: list[int]
 
 
 class CaptureRow(CaptureFigures):

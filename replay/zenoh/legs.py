@@ -202,7 +202,7 @@ def lost_in(
         lacks = [
             span.why
             for span in worth[place[0]].over(BEGINNING, END, None, [Doubt.HOLE])
-            if span.first == BEGINNING
+            if span.first < span.last  # at one frame is a packet that is damaged
         ]
         if lacks:
             why = f"{proven} or more, {lost} at most: {lacks[0]}"

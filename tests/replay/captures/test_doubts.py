@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from seqaudit.decoders.contract.events import FRAME_BITS
 from seqaudit.decoders.network.account_rows import PieceAccount
-from seqaudit.pipeline.report.accounts import merge_frames
+from seqaudit.pipeline.report.accounts import merge, merge_frames
+from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.captures.doubts import shown, spans_of, twice, weighed
 from seqaudit.replay.contract.capture_rows import NamedFrames
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
@@ -125,18 +127,34 @@ def test_a_datagram_that_could_not_be_decoded_is_a_hole_at_its_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("why", "files", "whole"),
-    [("the file ends in the middle of a record (150 claimed)", ["a"], True),
-     ("the file ends in the middle of a record (150 claimed)", ["a", "b"], False),
-     ("impossible length", ["a"], False)],
-)  # fmt: skip
+    ("why", "whole"),
+    [("the file ends in the middle of a record (150 claimed)", True), ("impossible length", False)],
+)
 def test_a_file_that_ends_in_a_record_ends_there_and_misses_nothing_before(
-    why: str, files: list[str], whole: bool
+    why: str, whole: bool
 ) -> None:
-    """CP001: as where any capture ends; but another file may go on behind it."""
+    """CP001: as where any capture ends."""
     stretch = {"file": "a", "from": 9, "to": 12, "why": why}
-    spans = spans_of(merged(cut=True, skipped=[stretch], files=files), Vantage())
+    spans = spans_of(merged(cut=True, skipped=[stretch]), Vantage())
     assert [span.doubt for span in spans] == ([] if whole else [Doubt.HOLE])
+
+
+@pytest.mark.parametrize("early", [{"cut": True}, {"problem": "the gz data is cut"}])
+@pytest.mark.parametrize("file", [0, 1])
+def test_between_a_file_that_ends_early_and_the_next_one_the_capture_has_a_hole(
+    early: dict[str, Any], file: int
+) -> None:
+    """CP001, CP011 of several files: the last one ends as any capture does."""
+    files = [File("a", "a", "pcap", "", 0, 2), File("b", "b", "pcap", "", 2, 3)]
+    torn: PieceAccount = {"piece": 1 + file} | early  # type: ignore[assignment]
+    worth = Worth(spans_of(merge([torn], files), Vantage()))
+
+    def sure(first: int, last: int) -> Certainty:
+        return worth.judge(absence(first, last, certified=True), None).certainty
+
+    last, first = (1 << FRAME_BITS) + 70, (2 << FRAME_BITS) + 1  # of both files
+    assert sure(5, last) is sure(first, first + 9) is Certainty.PROVEN
+    assert sure(last, first) is (Certainty.PROVEN if file else Certainty.UNDECIDABLE)
 
 
 def test_a_late_record_that_may_stand_behind_a_step_leaves_order_and_times_in_doubt() -> None:
