@@ -15,7 +15,8 @@ What a capture shows is not what the receiver saw: segments may be missing here 
 - Bytes that came while the other side was silent for ``SILENT_NS``, or had ended its own direction,
   wait for its next word: where that is a RST, the connection was gone there. They were sent, and
   nobody was given them (``refused``). Recorded with a link that was cut for longer than the lease.
-- Bytes in front of the number of a RST that never came are a hole that nobody has acknowledged.
+- Bytes in front of a FIN, or of the number of a RST, that never came are a hole that nobody has
+  acknowledged.
 - A SYN with another initial seqno begins a new connection on the same ports (``begins_anew``).
 
 Positions are sequence numbers without wrapping: the 32 bits of the wire plus what wraps added.

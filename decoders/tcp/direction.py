@@ -246,7 +246,7 @@ class Direction:
 
     def resets(self, seq: int) -> None:
         """Its RST, whose number follows all that it had sent, or that the other side had (RFC 9293
-        3.5.2)."""
+        3.5.2). It lies in the other side's window, of which FARTHEST is the largest (RFC 7323)."""
         if self.next is not None and (seq - self.next) & MASK < FARTHEST:
             self.sent = self.next + ((seq - self.next) & MASK)
 
@@ -286,8 +286,7 @@ class Direction:
     def finish(self, frame: int, at_ns: int, holes: list[MissingBytes]) -> list[int]:
         """The capture ends, or another connection follows: the frames of what stays unread."""
         self.give_up(frame, at_ns, holes, at_end=True)
-        unseen = 0 if self.next is None or self.early else self.sent - self.next
-        if unseen > 1:  # one is most likely a FIN
+        if unseen := 0 if self.early else self._unseen():
             self._miss(unseen, 0, holes, acked=False)
             self.counts["unacked_holes"] += 1
             self.counts["unacked_hole_bytes"] += unseen
@@ -297,6 +296,15 @@ class Direction:
         self.early_bytes = 0
         self._recent = _Recent()
         return left
+
+    def _unseen(self) -> int:
+        """Bytes that its FIN, or its RST, says to have been sent and that did not come."""
+        if self.next is None:
+            return 0
+        if self.fin is not None and 0 <= self.fin - self.next < FARTHEST:
+            return self.fin - self.next
+        unseen = self.sent - self.next
+        return unseen if unseen > 1 else 0  # one is most likely a FIN
 
     def prefixes(self) -> list[tuple[bytes, bool]]:
         """The stretches without holes that wait, and whether they begin the stream."""

@@ -188,16 +188,23 @@ def test_what_a_reset_says_is_not_of_the_stream() -> None:
         ([Segment(1, CLIENT + 5, flags=RST)], 0),  # a FIN is a number, too
         ([Segment(1, CLIENT, flags=RST)], 0),
         ([Segment(0, SERVER, flags=ACK, ack=CLIENT + 20), Segment(1, CLIENT + 30, flags=RST)], 10),
+        ([Segment(1, CLIENT + 30, flags=FIN | ACK)], 26),
+        ([Segment(1, CLIENT + 4, flags=FIN | ACK)], 0),
+        ([Segment(1, CLIENT + 5, flags=FIN | ACK)], 1),
+        ([Segment(1, CLIENT + 5, flags=FIN | ACK), Segment(1, CLIENT + 6, flags=RST)], 1),
+        ([Segment(1, CLIENT + 20, b"0123456789", flags=FIN | ACK)], 0),  # of no stretch yet
+        ([Segment(0, SERVER, flags=ACK, ack=CLIENT + 20), Segment(1, CLIENT + 30, flags=FIN)], 10),
+        ([Segment(1, CLIENT + 20, flags=FIN), Segment(0, SERVER, flags=ACK, ack=CLIENT + 21)], 0),
     ],
 )
-def test_a_reset_says_how_much_had_been_sent(behind: list[Segment], missing: int) -> None:
+def test_an_end_says_how_much_had_been_sent(behind: list[Segment], missing: int) -> None:
     """Bytes in front of it that are not here were sent; whether anybody had them it does not say,
     but the ACKs do."""
     done = run([*handshake(), said(b"a"), *behind])
     assert done.tcp.get("unacked_hole_bytes", 0) == missing
     assert done.tcp.get("unacked_holes", 0) == bool(missing)
     acked = done.tcp.get("hole_bytes", 0) - missing
-    assert acked == (16 if len(behind) > 1 else 0)
+    assert acked == 16 * any(segment.direction == 0 for segment in behind)
 
 
 def test_the_end_of_a_connection_says_where_it_was_reset() -> None:
