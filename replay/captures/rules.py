@@ -1,5 +1,12 @@
 """The rules about captures themselves, part of the registry (replay/README.md 3).
 
+CP014 of a clock that was set forward asks the times that raims daemons send: two clocks at least,
+in nearly every message. Others show none. zenoh's timestamps are off by default, and where a router
+adds them they are one clock, that follows the highest it hears; JGroups sends none; RTP's counts
+the samples of one sender, who may pause; TCP's (TSval) are not decoded. A single clock that jumps
+against the capture's may have been set itself. Waits are proven without it: the longest pause
+between two frames does not count in them (``replay.sequence.elapsed``).
+
 Two codes are kept for rules that there are not. CP018, files in the wrong order: the report is the
 same in whatever order files are given, so it cannot say it; the command does, on stderr. CP019, the
 capture stood still or the clock was set forward: a time at which nothing was captured shows neither

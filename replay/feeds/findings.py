@@ -339,7 +339,8 @@ class FeedReporter(Reporter[Subject]):
             "{count:message} of {sender_member} had arrived and came again"
             + (", at least {alike} in datagrams that are the same byte for byte: without IP ids "
                "nothing tells whether the network or the sender repeated {alike|it|those}."
-               if stream.alike else " in {count|another datagram|other datagrams}."),
+               if stream.alike else ", in {count|a datagram|datagrams} unlike those of the two "
+               "seconds before."),
             "a number that had arrived", alike=stream.alike,
         )  # fmt: skip
         tails = stream.tails if stream.sink is None else Noted()
@@ -358,7 +359,7 @@ class FeedReporter(Reporter[Subject]):
 
     def _numbering(self, stream: FeedStream, about: _FeedSubject) -> Iterator[Finding]:
         declared = [restart for restart in stream.restarts if restart.declared]
-        silent = [restart for restart in stream.restarts if not restart.declared]
+        silent = [restart for restart in stream.restarts if restart.silent]
         if silent and not stream.switches:
             first = silent[0]
             # Of numbers that wrap what was sent before the first one is below 0.

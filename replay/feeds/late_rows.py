@@ -95,8 +95,9 @@ class LateRows(StreamState):
             self.either.add(first, stop, mark)
         elif after <= self.settings.late_ns:  # F3
             outcome = Outcome.REORDERED
-            self.reordered.add(first, stop, mark)
-            self.late.add(after, size)
+            if after >= 0:  # else the capture's records are out of order, or its clock was set
+                self.reordered.add(first, stop, mark)
+                self.late.add(after, size)
             outage = self.outages.get((now.number, hole)) if self.outages else None
             if outage is not None:  # overtaken, not cut off
                 outage.lost.remove(first, stop)

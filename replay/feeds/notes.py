@@ -167,13 +167,24 @@ class Trial:
 
 
 class Restart(NamedTuple):
-    """Where a numbering ended and the next began."""
+    """Where a numbering ended and the next began.
+
+    Attributes:
+        expected: the number that would have come.
+        back: the capture's time goes back there: its records may be out of order.
+    """
 
     mark: Mark
-    expected: int | None  # the number that would have come
+    expected: int | None
     start: int
     declared: bool
     sure: bool
+    back: bool = False
+
+    @property
+    def silent(self) -> bool:
+        """Did a sender begin anew without a word?"""
+        return not (self.declared or self.back)
 
 
 class TakenRow(NamedTuple):

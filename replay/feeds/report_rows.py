@@ -39,7 +39,7 @@ class FeedStreamRow(StreamFigures):
     last_ns: Time
     network_duplicates: NetworkDuplicates
     bytes: Bytes
-    reordered: int
+    reordered: Annotated[int, "messages that stand behind later ones, by the order of records"]
     recovered_or_late: int
     unrecovered_seqnos: Ranges
     open_at_end: Annotated[
@@ -61,7 +61,9 @@ class FeedStreamRow(StreamFigures):
         int | None, "datagrams whose count of messages does not fit; null: no count is declared"
     ]
     resets: Annotated[int, "new beginnings that the feed announced"]
-    restarts: Annotated[int, "new beginnings that it did not"]
+    restarts: Annotated[
+        int, "new beginnings that it did not; but where the capture's time goes back"
+    ]
     wraps: Annotated[int, "times that the number ran over its width"]
     ended: Annotated[
         int | None, "the number behind the last, by an end of session; null: none was captured"

@@ -25,7 +25,8 @@ FEED: Final[tuple[Rule, ...]] = (
     info(
         "FD003", "feed-reordered",
         "Messages of a feed arrived after later ones although nothing was lost.",
-        "A gap that an unmarked message filled within feed.late_ms after it showed.",
+        "A gap that an unmarked message filled within feed.late_ms after it showed; not where the "
+        "capture's time goes back.",
         "Nothing, if receivers wait that long: they put the messages in order. A receiver that "
         "waits less takes it for a loss.",
         "replay/README.md 5, decoders/README.md 5"),
@@ -48,7 +49,8 @@ FEED: Final[tuple[Rule, ...]] = (
         "Numbers that had arrived came again, unasked and not marked as repairs, and IP ids do not "
         "show that the network repeated them.",
         "A number that had arrived, in a datagram with another IP id, with other bytes, or without "
-        "an IP id (IPv6, Ethernet, or 0): the network may have delivered the same one again.",
+        "an IP id (IPv6, Ethernet, or 0): the network may have delivered the same one again. Later "
+        "than by two seconds nobody compares them.",
         "Look for two senders, or for lines A and B that are not declared as lines.",
         _SOURCE),
     warning(
@@ -65,7 +67,8 @@ FEED: Final[tuple[Rule, ...]] = (
         "What was lost around it cannot be told.",
         "Numbers that would be old copies (feed.restart_distance behind or more), or far ahead, "
         "went on in the new place for feed.restart_ms and 64 numbers or more, and nothing came in "
-        "the old one. Behind a silence (feed.silence_ms) any lower number may begin one.",
+        "the old one. Behind a silence (feed.silence_ms) any lower number may begin one. Not where "
+        "the capture's time goes back: its records may be out of order (CP014).",
         "Look at the sender. If its messages say when numbering begins anew, describe it.",
         "RFC 3550 A.1"),
     info(
@@ -165,8 +168,13 @@ FEED: Final[tuple[Rule, ...]] = (
     error(
         "FD022", "feed-lost-on-both-lines",
         "Numbers arrived neither on line A nor on line B, nor as a repair: the only real loss.",
-        "Missing on both lines, from where both have begun.",
-        "Look for what the two lines share.",
+        "Missing on both lines, from where both have begun. Never proven: a capture that stood "
+        "still while both lines brought a number, or dropped it of both, looks the same. It is an "
+        "error and likely all the same, also where both lines stop in one stretch: in a capture of "
+        "two lines that go in step nearly all that is lost on both looks so, and a loss that "
+        "nobody hears of is worse.",
+        "Look for what the two lines share, and whether other traffic of the capture goes on "
+        "between the frames around the gap: where nothing does, suspect the capture first.",
         "decoders/README.md 5"),
     info(
         "FD023", "feed-lost-on-one-line",

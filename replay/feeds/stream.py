@@ -516,12 +516,13 @@ class FeedStream(Stretches):
     def _restart(self, trial: Trial, *, sure: bool) -> None:
         """The trial was a new numbering; its rows are that numbering's."""
         expected = None
+        back = False
         if self.now is not None:
-            expected = self.now.high
+            expected, back = self.now.high, trial.began.at_ns < self.now.before_ns
             if self.past is not None:
                 self._retire(self.past)
             self.past = self.now
-        self._note_restart(Restart(trial.began, expected, trial.start, False, sure))
+        self._note_restart(Restart(trial.began, expected, trial.start, False, sure, back))
         self.ended = None
         self._begin(trial.start, trial.began)
         self._silent = False

@@ -87,7 +87,7 @@ def _summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) 
         "jitter_ns": None if jitter is None else jitter.told(),
         "odd_counts": stream.odd_counts if engine.blocks else None,
         "resets": sum(restart.declared for restart in stream.restarts),
-        "restarts": sum(not restart.declared for restart in stream.restarts),
+        "restarts": sum(restart.silent for restart in stream.restarts),
         "wraps": stream.wraps,
         "ended": None if stream.ended is None else stream.ended[0],
         "ended_frame": None if stream.ended is None else stream.ended[1].frame,

@@ -97,7 +97,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "The loss notices sent from here do not say what the replay has counted.",
         "A notice whose count, total or kind of loss differs, or that is about no loss replayed, "
         "in a capture that holds all that the daemon had from its start on, as far as can be seen. "
-        "Never proven: a slow daemon loses in itself what its host had.",
+        "Never proven: that a daemon has read all that came to its host shows in no frame, and "
+        "where it has not, its notice is right and the replay is short.",
         "Look for traffic that the capture lacks, and whether the daemon was slow.",
         "raims.md 10.3"),
     error(

@@ -133,6 +133,16 @@ def test_an_overtaken_message_is_reordered_not_lost() -> None:
     assert stream["late_ns"]["max"] == 2 * MS
 
 
+@pytest.mark.rule("FD003")
+def test_where_the_captures_time_goes_back_nothing_is_said_to_be_overtaken() -> None:
+    """Its records are out of order, or its clock was set; so was nobody restarted."""
+    block = [data(n) for n in range(10, 20)]
+    story = [data(1), data(9), *block, -3000, *(data(n) for n in range(2, 9)), 3000, data(20)]
+    assert told(*story) == []
+    stream = stream_of(*story)
+    assert (stream["reordered"], stream["late_ns"]["max"], stream["lost"]) == (7, None, 0)
+
+
 @pytest.mark.rule("FD004")
 def test_what_comes_after_a_second_was_late_or_sent_again() -> None:
     story = [data(1), data(3), 1000, data(2), data(4)]
@@ -167,7 +177,7 @@ def test_of_what_came_again_without_ip_ids_nothing_tells_who_repeated_it() -> No
     assert "at least {alike} in datagrams that are the same" in found["detail"]["text"]
     assert found["detail"]["facts"]["alike"] == 1
     (sure,) = findings([data(1), data(2), data(2), data(3)], "FD006")
-    assert "in {count|another datagram|other datagrams}." in sure["detail"]["text"]
+    assert "unlike those of the two seconds before." in sure["detail"]["text"]
 
 
 @pytest.mark.rule("FD007")
@@ -212,6 +222,19 @@ def test_a_numbering_that_goes_on_elsewhere_was_restarted() -> None:
     ]
     stream = stream_of(*first, *again)
     assert (stream["messages"], stream["restarts"]) == (300, 1)
+
+
+@pytest.mark.rule("FD008")
+@pytest.mark.parametrize(("back_ms", "said"), [(1000, False), (0, True)])
+def test_where_the_captures_time_goes_back_nobody_is_said_to_begin_anew(
+    back_ms: int, said: bool
+) -> None:
+    """Files in the wrong order look the same."""
+    first = [data(n) for n in range(500, 700)]
+    again = [step for n in range(1, 101) for step in (data(n), 20)]
+    story = [*first, -back_ms, *again, 2000, data(101)]
+    assert [rule for rule, *_ in told(*story)] == ["FD008"] * said
+    assert stream_of(*story)["restarts"] == said
 
 
 @pytest.mark.rule("FD008")
