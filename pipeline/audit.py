@@ -31,9 +31,9 @@ from seqaudit.pipeline.proofs import (
     damaged_senders,
     fragmented_connections,
     misread_links,
-    nested_fragments,
     templates_before,
     torn_carriers,
+    tunnelled_in_fragments,
 )
 from seqaudit.pipeline.report.accounts import accounts_of, torn_orders
 from seqaudit.pipeline.report.build import build
@@ -342,10 +342,10 @@ class _Job:
         if torn:
             anew = guess.knowing(carriers=known.carriers | torn)
             return "decoding again: a piece did not know a TCP connection", anew
-        nested = nested_fragments(accounts) - known.nested
-        if nested:
-            anew = guess.knowing(nested=known.nested | nested)
-            return "decoding again: fragments came in fragments", anew
+        tunnelled = tunnelled_in_fragments(accounts) - known.tunnelled
+        if tunnelled:
+            anew = guess.knowing(tunnelled=known.tunnelled | tunnelled)
+            return "decoding again: packets of a tunnel came in fragments", anew
         fragmented = fragmented_connections(accounts) - known.fragmented
         if fragmented:
             anew = guess.knowing(

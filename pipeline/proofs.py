@@ -91,10 +91,14 @@ def misread_links(accounts: Iterable[PlacedAccount]) -> frozenset[tuple[int, str
     return frozenset(carried & unread)
 
 
-def nested_fragments(accounts: Iterable[PlacedAccount]) -> frozenset[int]:
-    """Captures in which a datagram that came in fragments carries a fragment of another."""
+def tunnelled_in_fragments(accounts: Iterable[PlacedAccount]) -> frozenset[int]:
+    """Captures in which a datagram that came in fragments is a tunnel's packet, with a message in
+    it or a fragment of another."""
     return frozenset(
-        account["capture"] for account in accounts if account.get("fragments", {}).get("nested")
+        account["capture"]
+        for account in accounts
+        for parts in (account.get("fragments", {}),)
+        if parts.get("nested") or parts.get("tunnelled")
     )
 
 

@@ -27,7 +27,8 @@ class Learned:
             where their checksum is wrong.
         carrying: (capture, link) of PGM links that carry messages, though a piece may first see
             something else of them.
-        nested: captures with IP fragments in datagrams that came in fragments themselves.
+        tunnelled: captures in which tunnels' packets came in IP fragments, with messages in them or
+            with fragments of others.
         fragmented: (capture, carrier) of TCP connections with segments that came in IP fragments.
         templates: by capture and piece, those of IPFIX that came before it; None: nobody knows what
             did, as where datagrams are put together from fragments.
@@ -37,7 +38,7 @@ class Learned:
     unordered: frozenset[int] = frozenset()
     damaged: frozenset[tuple[int, str, int]] = frozenset()
     carrying: frozenset[tuple[int, str]] = frozenset()
-    nested: frozenset[int] = frozenset()
+    tunnelled: frozenset[int] = frozenset()
     fragmented: frozenset[tuple[int, str]] = frozenset()
     templates: Mapping[tuple[int, int], tuple[Template, ...]] | None = field(
         default_factory=dict, hash=False
@@ -52,12 +53,12 @@ class Learned:
         own, theirs = self.templates or {}, other.templates or {}
         told = own.keys() | theirs.keys()
         captures |= {place[0] for place in told if own.get(place) != theirs.get(place)}
-        return captures | (self.unordered ^ other.unordered) | (self.nested ^ other.nested)
+        return captures | (self.unordered ^ other.unordered) | (self.tunnelled ^ other.tunnelled)
 
     def puts_together(self, capture: int) -> bool:
         """Whether all IP fragments of a capture, and the segments of ``fragmented`` connections,
         meet in one place, in the order of the capture."""
-        return capture in self.nested or any(own == capture for own, _ in self.fragmented)
+        return capture in self.tunnelled or any(own == capture for own, _ in self.fragmented)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """IP fragments as rows: SEGMENT rows between the first stage and the second (decoders/README.md 3).
 
 A row holds the fragment's bytes in ``payload``, what its headers say in ``detail`` and its
-datagram's identity in ``carrier``.
+datagram's identity in ``carrier``. Rows without ``detail`` hold prints of datagrams that are whole.
 """
 
 import json
@@ -14,14 +14,18 @@ import pyarrow as pa
 from seqaudit.decoders.contract.arrow import as_column
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATION, ByName, Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
+from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import CAPTURE_SYSTEM, OUTGOING
+from seqaudit.decoders.network.copies import NO_PRINT, Prints, prints_of
 from seqaudit.decoders.network.ip_datagram import Fragment
 from seqaudit.decoders.network.packets import Packets
 
 #: Carrier of all fragments of a capture in which some came in others or hold segments of TCP, and
 #: of all segments of such connections.
 TOGETHER: Final = "ip"
+#: ``wire_kind`` of rows of prints.
+PRINTS: Final = "PRINTS"
 
 
 def segment_batch(packets: Packets, settings: DecodeSettings) -> pa.RecordBatch:
@@ -67,6 +71,46 @@ def segment_batch(packets: Packets, settings: DecodeSettings) -> pa.RecordBatch:
         },
         count,
     )
+
+
+def prints_batch(prints: Prints) -> pa.RecordBatch:
+    """The SEGMENT row of some prints: they meet the fragments where these are put together."""
+    first, last = [0], [-1]
+    return event_batch(
+        {
+            "capture": [prints.capture],
+            "frame": prints.frame[first],
+            "index": [0],
+            "last_frame": prints.frame[last],
+            "at_ns": prints.at_ns[first],
+            "last_at_ns": prints.at_ns[last],
+            "system": pa.array([CAPTURE_SYSTEM]),
+            "carrier": pa.array([prints.carrier]),
+            "conversation": pa.array([NO_CONVERSATION]),
+            "kind": np.array([Kind.SEGMENT], np.int16),
+            "wire_kind": pa.array([PRINTS]),
+            "count": [len(prints.frame)],
+            "payload": pa.array([prints.packed()], pa.binary()),
+        },
+        1,
+    )
+
+
+def prints_in(packets: Packets, claimed: Int64s | int) -> Prints | None:
+    """Those of the messages' datagrams among ``packets``.
+
+    Args:
+        claimed: as of ``Account.add``.
+    """
+    datagrams = packets.datagrams
+    ours = (datagrams.barrier == 0) & (np.asarray(claimed) >= 0) & (datagrams.frame > 0)
+    rows = np.flatnonzero(ours)
+    told = prints_of(datagrams, rows)
+    rows, told = rows[told != NO_PRINT], told[told != NO_PRINT]
+    if not len(rows):
+        return None
+    frame = datagrams.frame[rows] | datagrams.split << FRAME_BITS
+    return Prints(datagrams.capture, TOGETHER, frame, datagrams.at_ns[rows], told)
 
 
 def fragments_of(packets: Packets, settings: DecodeSettings) -> Iterator[Fragment]:
@@ -149,9 +193,12 @@ def event_batch(columns: ByName, count: int) -> pa.RecordBatch:
     )
 
 
-def read_segments(segments: pa.RecordBatch) -> Iterator[Fragment]:
-    """The fragments that SEGMENT rows are."""
+def read_segments(segments: pa.RecordBatch) -> Iterator[Fragment | Prints]:
+    """The fragments and prints that SEGMENT rows are."""
     names = ("capture", "carrier", "frame", "at_ns", "detail", "payload")
     columns = (segments.column(name).to_pylist() for name in names)
     for capture, carrier, frame, at_ns, detail, payload in zip(*columns, strict=True):
-        yield Fragment(capture, carrier, frame, at_ns, json.loads(detail), payload)
+        if detail is None:
+            yield Prints.read(capture, carrier, payload)
+        else:
+            yield Fragment(capture, carrier, frame, at_ns, json.loads(detail), payload)

@@ -26,7 +26,12 @@ from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.network.account_rows import PieceAccount
 from seqaudit.decoders.network.checksums import ChecksumCheck
-from seqaudit.decoders.network.fragment_rows import fragments_of, segment_batch
+from seqaudit.decoders.network.fragment_rows import (
+    fragments_of,
+    prints_batch,
+    prints_in,
+    segment_batch,
+)
 from seqaudit.decoders.network.networks import NetworksSeen, OfNetworks
 from seqaudit.decoders.network.order import PieceOrder
 from seqaudit.decoders.network.overlap import AHEAD_BYTES, every_row, in_order
@@ -110,7 +115,7 @@ def decode_piece(
             yield from streams.feed(packets)
             if packets.networked:
                 seen.captured(packets, claimed, streams.rows)
-            yield from _fragments(packets, settings, assembler)
+            yield from _fragments(packets, claimed, settings, assembler)
     yield from dispatcher.finish()
     for carrier in carriers:
         yield from carrier.decoder.finish()
@@ -131,12 +136,24 @@ def decode_piece(
 
 
 def _fragments(
-    packets: Packets, settings: DecodeSettings, assembler: Assembler | None
+    packets: Packets,
+    claimed: Int64s | int,
+    settings: DecodeSettings,
+    assembler: Assembler | None,
 ) -> Iterator[pa.RecordBatch]:
-    """What becomes of IP fragments where they are put together; else their rows."""
+    """What becomes of IP fragments where they are put together; else their rows. With what other
+    datagrams are known by, where these may have come in fragments as well."""
+    prints = None
+    if packets.datagrams.capture in settings.tunnelled:
+        prints = prints_in(packets, claimed)
     if assembler is not None:
+        if prints is not None:
+            yield from assembler.feed([prints])
         yield from assembler.feed(fragments_of(packets, settings))
-    elif len(packets.fragments):
+        return
+    if prints is not None:
+        yield prints_batch(prints)
+    if len(packets.fragments):
         yield segment_batch(packets, settings)
 
 

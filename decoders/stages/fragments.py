@@ -8,9 +8,10 @@ Rules: identity is (source, destination, protocol, id), for IPv6 without the pro
 8200 4.5). A datagram is given up 30 s after its first fragment. Its frame and time are those of the
 fragment that completes it, as in Wireshark. Fragments of a datagram that was complete already are
 repeats and share its fate; all of them again are the datagram again, a network duplicate if that
-was within 2 s. In captures where that was seen (``DecodeSettings.nested``) a datagram may carry a
-fragment of another, as where a tunnel's packets were too long for the way; they share a fate. A
-segment of TCP goes on to its connection (``DecodeSettings.fragmented``).
+was within 2 s. In captures where that was seen (``DecodeSettings.tunnelled``) a datagram may be a
+tunnel's packet that was too long for the way. It carries a fragment of another, and they share a
+fate; or a packet that may stand in the capture by itself as well (``prints``). A segment of TCP
+goes on to its connection (``DecodeSettings.fragmented``).
 """
 
 import ipaddress
@@ -21,23 +22,18 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from seqaudit.decoders.capture.reader import Records
 from seqaudit.decoders.contract.events import FRAME_BITS, ByName, Flag
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import OF_NOBODY, Account, Accounts
 from seqaudit.decoders.network.checksums import ChecksumCheck
+from seqaudit.decoders.network.copies import NO_PRINT, WITH_ID, Prints, SoughtCopies, prints_of
 from seqaudit.decoders.network.fragment_rows import described
 from seqaudit.decoders.network.ip_datagram import Assembly, DatagramFate, Fragment, FrameSums
 from seqaudit.decoders.network.networks import NetworksSeen, elsewhere
-from seqaudit.decoders.network.packets import (
-    SETTLED,
-    Datagrams,
-    FrameOutcome,
-    PacketReader,
-    Packets,
-)
+from seqaudit.decoders.network.packets import SETTLED, FrameOutcome, PacketReader
 from seqaudit.decoders.stages.registry import NOBODY, DecodeSettings, Dispatcher
+from seqaudit.decoders.stages.whole import FRAME_MASK, Whole, packets_of, separated
 from seqaudit.decoders.tcp.segments import (
     MORE_SHIFT,
     OUTGOING_BIT,
@@ -61,24 +57,10 @@ REMEMBERED: Final = 200_000
 BATCH_DATAGRAMS: Final = 2_000
 BATCH_BYTES: Final = 4 << 20
 
-RAW: Final = 101  # LINKTYPE_RAW
-FRAME_MASK: Final = (1 << FRAME_BITS) - 1
 FACTS_MASK: Final = (1 << WIRE_SHIFT) - 1  # but how many frames and bytes
 #: Why a datagram is not counted here: it is of a network that is a capture of its own.
 ELSEWHERE: Final = "of another network"
 DAMAGED: Final = SETTLED[k.DAMAGED][1]
-
-
-@dataclass(slots=True)
-class Whole:
-    """A datagram to be decoded: complete, or what there is of it to be recognised."""
-
-    assembly: Assembly
-    capture: int
-    frame: int
-    at_ns: int
-    duplicate: bool = False
-    incomplete: bool = False
 
 
 class Offered(NamedTuple):
@@ -152,17 +134,22 @@ class Assembler:
         self._accounts = Accounts()
         self._seen: dict[tuple[int, int], NetworksSeen] = {}
         self._segments: list[tuple[Key, Segment]] = []
+        self._waiting: SoughtCopies[Whole] = SoughtCopies()
 
-    def feed(self, fragments: Iterable[Fragment]) -> Iterator[pa.RecordBatch]:
-        """Take fragments in; yields the events of what they complete."""
-        for fragment in fragments:
-            carrier = fragment.capture, fragment.carrier
+    def feed(self, parts: Iterable[Fragment | Prints]) -> Iterator[pa.RecordBatch]:
+        """Take fragments in, and prints of datagrams that are whole; yields the events of what they
+        complete."""
+        for part in parts:
+            carrier = part.capture, part.carrier
             if self._by_carrier and carrier != self._carrier:
                 self._close_all()
                 self._remembered.clear()
                 self._prints = 0
             self._carrier = carrier
-            self._add(fragment)
+            if isinstance(part, Prints):
+                self._make_ready(self._waiting.tell(part))
+            else:
+                self._add(part)
             while self._held > self._limit:
                 self._give_up(next(iter(self._open)))
             waiting = max(len(self._ready), len(self._accounts.problems))
@@ -210,30 +197,44 @@ class Assembler:
 
     def _complete(self, key: Key, assembly: Assembly, last: Fragment) -> None:
         digest = hash((assembly.total, assembly.body()))
+        again = self._came_before(key, last.at_ns, digest, assembly)
+        whole = Whole(assembly, last.capture, last.frame, last.at_ns)
+        inner = None
+        if last.capture in self._settings.tunnelled:
+            inner, whole.print = self._look_into(whole)
+        if whole.print & WITH_ID:
+            key = last.capture, f"print {whole.print}"
+            again = self._came_before(key, last.at_ns, whole.print, assembly) or again
+        whole.flags = Flag.NETWORK_DUPLICATE if again else 0
+        if inner is not None and self._is_elsewhere(assembly.first, inner):
+            self._settle(assembly, FrameOutcome.OTHER, ELSEWHERE)
+        elif inner is not None:
+            self._take_nested(inner, assembly)
+        elif whole.print:
+            self._make_ready(self._waiting.ask(whole.frame, whole.at_ns, whole.print, whole))
+        else:
+            self._make_ready([(whole, 0)])
+
+    def _came_before(self, key: Key, at_ns: int, digest: int, assembly: Assembly) -> bool:
+        """Whether the same was complete shortly before; remembers this one."""
         before = self._forget(key)
-        duplicate = (
-            before is not None
-            and before.digest == digest
-            and abs(last.at_ns - before.at_ns) <= DUPLICATE_NS
-        )
-        self._remembered[key] = Remembered(last.at_ns, digest, assembly.prints, assembly.fate)
+        self._remembered[key] = Remembered(at_ns, digest, assembly.prints, assembly.fate)
         self._prints += len(assembly.prints)
         while self._prints > REMEMBERED:
             self._forget(next(iter(self._remembered)))
-        whole = Whole(assembly, last.capture, last.frame, last.at_ns, duplicate)
-        inner = self._fragment_in(whole) if last.capture in self._settings.nested else None
-        if inner is None:
-            self._make_ready(whole)
-        elif self._is_elsewhere(assembly.first, inner):
-            self._settle(assembly, FrameOutcome.OTHER, ELSEWHERE)
-        else:
-            self._take_nested(inner, assembly)
+        return (
+            before is not None
+            and before.digest == digest
+            and abs(at_ns - before.at_ns) <= DUPLICATE_NS
+        )
 
-    def _fragment_in(self, whole: Whole) -> Fragment | None:
-        """The fragment of another datagram that this one carries, if so."""
+    def _look_into(self, whole: Whole) -> tuple[Fragment | None, int]:
+        """The fragment of another datagram that this one carries, or the print of the datagram in a
+        packet that it tunnels."""
         split, assembly = whole.frame >> FRAME_BITS, whole.assembly
         tunnels = self._settings.chosen_of(whole.capture).tunnels
-        for packets in self._reader(whole.capture, split).read(_records([whole])):
+        told = NO_PRINT
+        for packets in self._reader(whole.capture, split).read(packets_of([whole])):
             for carrier, facts, payload in zip(*described(packets, tunnels=tunnels), strict=True):
                 outer = assembly.first.facts
                 facts |= {"outgoing": int(assembly.outgoing)}
@@ -241,8 +242,10 @@ class Assembler:
                     facts["network"] = outer["network"]
                 return Fragment(
                     whole.capture, carrier, whole.frame, whole.at_ns, facts, payload, assembly
-                )
-        return None
+                ), NO_PRINT
+            if packets.tunnelled and packets.datagrams.count:
+                (told,) = prints_of(packets.datagrams, np.zeros(1, np.int64)).tolist()
+        return None, told
 
     def _is_elsewhere(self, outer: Fragment, inner: Fragment) -> bool:
         """Whether a fragment is of another network, which the datagram that it came in tells."""
@@ -269,11 +272,14 @@ class Assembler:
             self._prints -= len(known.prints)
         return known
 
-    def _make_ready(self, whole: Whole) -> None:
-        size = whole.assembly.held_bytes
-        self._ready.append(whole)
-        self._ready_bytes += size
-        self._seen_bytes += size
+    def _make_ready(self, decided: Iterable[tuple[Whole, int]]) -> None:
+        """Have datagrams decoded, with what their copies say."""
+        for whole, flags in decided:
+            size = whole.assembly.held_bytes
+            whole.flags |= flags
+            self._ready.append(whole)
+            self._ready_bytes += size
+            self._seen_bytes += size
 
     def _repeated(self, key: Key, assembly: Assembly) -> Remembered | None:
         """The completed datagram that these are mere repeats of, if so."""
@@ -290,6 +296,8 @@ class Assembler:
     def _close_all(self) -> None:
         for key in list(self._open):
             self._give_up(key)
+        self._make_ready(self._waiting.finish())
+        self._waiting = SoughtCopies()
 
     def _give_up(self, key: Key) -> None:
         """An incomplete datagram: repeats of one that was complete, spoiled, or really one."""
@@ -314,9 +322,8 @@ class Assembler:
             if not elsewhere(chosen, network, np.zeros_like(network)).any():
                 self._no_datagram(assembly, "")
         else:
-            self._make_ready(
-                Whole(assembly, first.capture, first.frame, first.at_ns, incomplete=True)
-            )
+            whole = Whole(assembly, first.capture, first.frame, first.at_ns, incomplete=True)
+            self._make_ready([(whole, 0)])
 
     def _no_datagram(self, assembly: Assembly, system: str) -> None:
         """What is spoiled or incomplete, and looks like a system's."""
@@ -432,6 +439,11 @@ class Assembler:
             account.fragments["datagrams"] += 1
             if one.nested:
                 account.fragments["nested"] += 1
+            if one.tunnel and system:
+                account.fragments["tunnelled"] += 1
+                if whole.print:
+                    has_id = np.array([whole.print & WITH_ID > 0])
+                    account.add_twice(np.array([whole.flags]), has_id, ~has_id)
             count = assembly.frame_count
             if handed:  # its connection counts the rest
                 continue
@@ -480,7 +492,7 @@ class Assembler:
         capture, split = key
         reader = self._reader(capture, split)
         chosen = self._settings.chosen_of(capture)
-        for found in reader.read(_records(wholes)):
+        for found in reader.read(packets_of(wholes)):
             packets = found if checksums is None else checksums.judged(reader, found)
             fields = (
                 k.STATE, k.FRAGMENT, k.TUNNEL, k.PROTOCOL, k.SOURCE, k.DESTINATION,
@@ -488,7 +500,7 @@ class Assembler:
             )  # fmt: skip
             columns = [packets.column(field).tolist() for field in fields]
             part = wholes[packets.first : packets.first + len(columns[0])]
-            datagrams = _separated(packets, part)
+            datagrams = separated(packets, part)
             before = np.array(
                 [one.assembly.first.facts.get("network", 0) for one in part], np.int64
             )
@@ -535,48 +547,3 @@ class Assembler:
                 system = "" if claimed[at] == NOBODY else dispatcher.systems[int(claimed[at])]
                 yield Offered(whole, outcome, "", system, *where, ttls, part_of >= 0, tunnel)
                 at += 2
-
-
-def _records(wholes: list[Whole]) -> Records:
-    """Datagrams as IP packets without fragmentation, for the packet kernel.
-
-    Their times are hidden from it, so that its search for duplicates leaves them alone: what shares
-    a batch depends on how the capture was cut.
-    """
-    packets: list[bytes] = []
-    sizes: list[int] = []
-    for whole in wholes:
-        packet, size = whole.assembly.packet()
-        packets.append(packet)
-        sizes.append(size)
-    count = len(wholes)
-    captured = np.array([len(packet) for packet in packets], np.int64)
-    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(captured)[:-1]])
-    return Records(
-        data=b"".join(packets),
-        count=count,
-        frame=np.array([whole.frame & FRAME_MASK for whole in wholes], np.int64),
-        start=start,
-        captured=captured,
-        original=np.array(sizes, np.int64),
-        at_ns=np.full(count, -1, np.int64),
-        link=np.full(count, RAW, np.int64),
-        interface=np.zeros(count, np.int64),
-        offset=start,
-        status=np.zeros(count, np.int64),
-        section=0,
-    )
-
-
-def _separated(packets: Packets, wholes: list[Whole]) -> Datagrams:
-    """Every datagram followed by a barrier: none may share a run with another."""
-    datagrams = packets.datagrams
-    kept = [wholes[row] for row in packets.rows.tolist()]
-    datagrams.at_ns = np.array([whole.at_ns for whole in kept], np.int64)
-    duplicate = np.array([whole.duplicate for whole in kept], np.bool_)
-    datagrams.flags = datagrams.flags | np.where(duplicate, int(Flag.NETWORK_DUPLICATE), 0)
-    outer = np.array([whole.assembly.first.facts.get("network", 0) for whole in kept], np.int64)
-    datagrams.network = np.where(datagrams.networks, datagrams.networks, outer)
-    twice = datagrams.take(np.repeat(np.arange(datagrams.count), 2))
-    twice.barrier[1::2] = 1
-    return twice

@@ -293,7 +293,7 @@ def _twice(seen: Mapping[str, int]) -> Iterator[Finding]:
             "and nothing is judged as proven.",
             doubled,
             count=seen["pairs"],
-            total=seen["once"],
+            total=max(seen["once"], seen["pairs"]),  # a second one may be the first of a pair, too
         )
 
 

@@ -46,6 +46,7 @@ _OF_PEERS: Final = ("RA011",)
 
 STATED: Final[Mapping[str, tuple[str, ...]]] = {
     "twice": _SEEN_TWICE,
+    "beside": _SEEN_TWICE,
     "merged": _SEEN_TWICE + _OF_PEERS,
     "no-at": _OF_PEERS,
     "head": _BEGUN_LATER,

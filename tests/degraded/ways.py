@@ -444,6 +444,20 @@ def _in_fragments(subject: Subject, choice: tuple[str, int, int]) -> Spoiled:
     return _same_place(subject, found)
 
 
+def _beside(subject: Subject) -> Sequence[tuple[str, int, int]]:
+    """(tunnel, the longest packet that its way takes, by how many ns its frames are later)."""
+    sizes, lags = (9000, 1300, 150), (-30_000, 20_000, 15_000_000)
+    return [(kind, size, lag) for kind in _tunnels(subject) for size in sizes for lag in lags]
+
+
+def _with_own_mirror(subject: Subject, choice: tuple[str, int, int]) -> Spoiled:
+    """A host that carries its packets through a tunnel, on all interfaces."""
+    kind, size, lag = choice
+    ((_, carried),) = _in_fragments(subject, (f"in {kind}", size, 0)).files
+    moved = [record.moved(lag) for record in carried.records]
+    return _same_place(subject, _by_time([*subject.capture.records, *moved]))
+
+
 def _tags(subject: Subject) -> Sequence[int]:
     return (7,) if _tunnels(subject) and subject.at != "between" else ()
 
@@ -901,6 +915,7 @@ WAYS: Final[tuple[Way, ...]] = (
         _narrow,
         _in_fragments,
     ),
+    Way("beside", "captured twice, by itself and in a tunnel", _beside, _with_own_mirror),
     Way(
         "sampled",
         "one frame of so many",

@@ -435,3 +435,25 @@ def test_standard_input_is_read_again(
         return
     found = to_json(audit([CaptureInput("-")], DIRECT))
     assert found.replace('"- (', f'"{mixed} (').replace('"-"', f'"{mixed}"') == expected
+
+
+@pytest.mark.parametrize("recording", [PAIRS[0][0], "raims/dup-path-1/B.pcap"])
+def test_a_packet_beside_its_tunnel_is_one_though_that_came_in_fragments(
+    bench: Bench, recording: str
+) -> None:
+    """A host that carries its packets through a tunnel too long for the way, on all interfaces:
+    judged as where the tunnel's packets are whole, whichever comes first, wherever it is cut."""
+    plain = bench.records(recording)
+    for later_ns in (30_000, -30_000):
+        carried = behind(plain, in_vxlan, 5, later_ns)
+        expected = bench.report(bench.write("whole", plain, carried))
+        path = bench.write("parts", plain, in_fragments(carried, 5000))
+        report = bench.report(path)
+        assert report["captures"][0]["fragments"]["tunnelled"] > 10
+        if later_ns > 0:
+            bench.judged_as_without_fragments(path, report, expected)
+        for name in ("messages", "arrivals", "copies", "network_duplicates", "lost"):
+            told, other = (
+                [stream.get(name) for stream in one["streams"]] for one in (report, expected)
+            )
+            assert told == other, name

@@ -142,7 +142,7 @@ def run(
 ) -> Run:
     """A capture through both stages, or through the first alone."""
     settings = DecodeSettings(
-        compile_it=False, finish_fragments=in_piece, nested=frozenset({0} if nested else ())
+        compile_it=False, finish_fragments=in_piece, tunnelled=frozenset({0} if nested else ())
     )
     pieces = plan_pieces(path, 0, 0, 1 << 40, cuts=list(cuts))
     table = pa.Table.from_batches(
