@@ -96,7 +96,7 @@ class Sniffer:
         account: Account,
         finder: SegmentFinder,
     ) -> None:
-        self._table = FlowTable(settings, systems)
+        self._table = FlowTable(settings, systems, torn=True)
         self._carriers = settings.carriers
         self._account = account
         self._finder = finder
@@ -164,7 +164,7 @@ class Sniffer:
             tracked.count(segment.direction, segment.facts)
         if tracked.state == OURS:
             self._ship(key, proven=True)
-        elif tracked.state == NOBODY and tracked.flow.closed and not tracked.flow.began:
+        elif tracked.state == NOBODY and tracked.flow.closed and not tracked.begins:
             self._ship(key, proven=False)  # its bytes may be in another piece
             tracked.state = OURS
         elif tracked.state == NOBODY:
@@ -182,10 +182,10 @@ class Sniffer:
 
     def _let_go(self, key: Key) -> None:
         """No more of a held connection: with too little payload to tell it is shipped, as another
-        piece may have what tells. That may even be its first SYN, so that one which seems to end it
-        here is only a repetition."""
-        tracked = self._table.flows[key]
-        if tracked.state == UNDECIDED and tracked.pending < MIDDLE_BYTES:
+        piece may have what tells, and whatever was said of it for want of more is not believed.
+        That may even be its first SYN, so that one which seems to end it here is only a
+        repetition."""
+        if self._table.flows[key].pending < MIDDLE_BYTES:
             self._ship(key, proven=False)
         else:
             self._withhold(key)
@@ -279,6 +279,7 @@ class TcpAssembler:
         self._decoders: dict[tuple[int, StreamSystem], tuple[StreamDecoder, int]] = {}
         self._accounts = Accounts()
         self._counts: dict[tuple[int, int], dict[str, int]] = {}
+        self._claimed: dict[tuple[int, int], list[str]] = {}  # carriers of recognised flows
         self._batches: list[pa.RecordBatch] = []
         self._gone: list[Key] = []  # nobody's, found out in this call of ``feed``
         self._runs: Runs | None = None  # of this call, and the row that it is at
@@ -412,6 +413,7 @@ class TcpAssembler:
             self._decode(tracked, final=True)
             account.count(FrameOutcome.UNDECODABLE, len(left), UNREAD)
             account.count(FrameOutcome.DECODED, tracked.frames - tracked.kept)
+            self._claimed.setdefault((key[0], tracked.split), []).append(key[1])
             counts = self._counts_of(tracked)
             counts["flows"] += 1
             for name in COUNTERS:
@@ -551,4 +553,7 @@ class TcpAssembler:
         if final or len(self._accounts) > MAX_PROBLEMS:
             for key, account in self._accounts.taken_out():
                 counts = self._counts.pop(key, None)
-                yield account.row({}, [{"tcp": counts}] if counts else [])
+                claimed = sorted(self._claimed.pop(key, []))
+                shipped = ShippedDetail(carriers=claimed, withheld=[], withheld_more=False)
+                more = {"shipped": shipped} if claimed else {}
+                yield account.row(more, [{"tcp": counts}] if counts else [])

@@ -76,6 +76,11 @@ class Flow:
         one, other = self.directions
         return one.began or other.began
 
+    @property
+    def opened(self) -> bool:
+        """Whether its first SYN was captured, not only the answer to it."""
+        return self.opener is not None and self.directions[self.opener].began
+
     def begins_anew(self, segment: Segment) -> bool:
         """Whether a segment is the first of another connection on the same ports."""
         direction, seq = segment.direction, segment.seq

@@ -367,10 +367,11 @@ class _Fates:
         """Connections that are nobody's.
 
         Args:
-            unopened: also those that end before any byte and of which no SYN came.
+            unopened: also those of which the first SYN did not come.
         """
-        speaking = np.flatnonzero(self._speaks)
-        refused = self.ends & (unopened | self._opens)
+        begun = unopened | self._opens
+        speaking = np.flatnonzero(self._speaks & begun)
+        refused = self.ends & begun
         if len(speaking):
             segments, row = self._segments, self._row[speaking]
             heads = Heads.of(segments.data, segments.start[row], segments.stop[row])

@@ -53,16 +53,23 @@ NOBODY: Final = 2
 
 
 class Tracked:
-    """One flow: its bytes, whose it is, and what its frames are counted under."""
+    """One flow: its bytes, whose it is, and what its frames are counted under.
+
+    Args:
+        torn: these are the segments of a piece, and more of it may be in another.
+    """
 
     __slots__ = (
         "connection", "flow", "frames", "framings", "high_ttl", "kept", "likely", "low_ttl",
         "marks", "next_try", "outgoing", "placed", "problems", "refused", "sent", "split", "state",
-        "system", "systems", "wire_bytes", "wrongly",
+        "system", "systems", "torn", "wire_bytes", "wrongly",
     )  # fmt: skip
 
-    def __init__(self, key: Key, split: int, systems: Sequence[StreamSystem]) -> None:
+    def __init__(
+        self, key: Key, split: int, systems: Sequence[StreamSystem], *, torn: bool = False
+    ) -> None:
         self.flow = Flow()
+        self.torn = torn
         self.connection = Connection(key[0], key[1], ends_of(key[1]))
         self.split = split  # of its first segment; its frames are counted there
         self.systems = systems
@@ -138,6 +145,12 @@ class Tracked:
             self.outgoing[direction] = True
 
     @property
+    def begins(self) -> bool:
+        """Whether its first bytes are here. In a piece an answer to a SYN may not be the first that
+        came: what its opener sent is in front of it."""
+        return self.flow.opened if self.torn else self.flow.began
+
+    @property
     def pending(self) -> int:
         first, second = self.flow.directions
         return first.pending + second.pending
@@ -151,7 +164,7 @@ class Tracked:
         if final:
             self.flow.wait_no_longer()
         pending = self.pending
-        if pending < MIDDLE_BYTES and not final and not self.flow.began:
+        if pending < MIDDLE_BYTES and not final and not self.begins:
             self.next_try = MIDDLE_BYTES
             return
         prefixes = [
@@ -161,7 +174,7 @@ class Tracked:
         ]
         if not prefixes:
             return
-        times = 2 if self.flow.began or pending >= MIDDLE_ENOUGH else MIDDLE_TIMES
+        times = 2 if self.begins or pending >= MIDDLE_ENOUGH else MIDDLE_TIMES
         self.next_try = times * pending + 1
         verdict, system = choose(self.systems, prefixes, self.refused)
         if verdict == Match.YES:
@@ -226,9 +239,13 @@ class FlowTable:
 
     Args:
         systems: those that are asked, by name.
+        torn: segments are those of a piece.
     """
 
-    def __init__(self, settings: DecodeSettings, systems: Mapping[str, StreamSystem]) -> None:
+    def __init__(
+        self, settings: DecodeSettings, systems: Mapping[str, StreamSystem], *, torn: bool = False
+    ) -> None:
+        self._torn = torn
         self._systems = [system for name, system in systems.items()
                          if name not in settings.no_decode]  # fmt: skip
         self._forced = {
@@ -246,7 +263,7 @@ class FlowTable:
 
     def open(self, key: Key, split: int) -> Tracked:
         """A new flow under this key."""
-        tracked = self.flows[key] = Tracked(key, split, self._systems)
+        tracked = self.flows[key] = Tracked(key, split, self._systems, torn=self._torn)
         if self._forced:
             ports = [port for _, port in tracked.connection.ends]
             for port in ports:

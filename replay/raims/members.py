@@ -34,6 +34,7 @@ class Daemons:
         self.observers: list[Observer] = []
         self.first_ns: int | None = None
         self.together = False
+        self._said: set[tuple[object, ...]] = set()  # who, where and by which name
         self._starts: dict[tuple[str, str | None], str] = {}  # who and where -> its first bridge
 
     @property
@@ -50,11 +51,14 @@ class Daemons:
         return any(observer.bridge == bridge for observer in self.observers)
 
     def met(self, event: Event) -> None:
-        """A daemon says who and where it is."""
-        if event.source is None:
-            return
-        self._changed()
+        """A daemon says who and where it is; each piece of a capture tells it once, and only the
+        first time says anything."""
         detail = event.details()
+        said = event.source, detail.get("address"), detail.get("name")
+        if event.source is None or said in self._said:
+            return
+        self._said.add(said)
+        self._changed()
         address = str(detail.get("address") or "").rpartition(":")[0].strip("[]")
         known = self.users.setdefault(event.source, Peer(event.source))
         known.user = str(detail.get("name") or "") or known.user

@@ -1,5 +1,6 @@
 """TCP connections put together: every byte once and in order, holes told, every frame accounted."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -605,6 +606,24 @@ def test_what_a_syn_seems_to_end_is_shipped_where_it_is_too_little_to_tell() -> 
     piece = Piece(segments([Segment(1, CLIENT + 500, b"?"), Segment(1, CLIENT - 1, flags=SYN)]))
     assert piece.shipped == [1, 2]
     assert piece.facts == {"carriers": [], "withheld": [], "withheld_more": False}
+
+
+def test_nobody_is_told_by_the_few_bytes_behind_an_answer_to_a_syn() -> None:
+    """The SYN is in a piece before this one, and its sender may have spoken there already."""
+    answer = Segment(0, SERVER - 1, flags=SYN | ACK)
+    piece = Piece(segments([answer, Segment(0, SERVER, b"200"), Segment(1, CLIENT, b"GET")]))
+    assert piece.shipped == [1, 2, 3]
+    assert piece.facts == {"carriers": [], "withheld": [], "withheld_more": False}
+
+
+def test_the_second_stage_says_what_it_took_for_a_system_s_though_nobody_knew() -> None:
+    """Another piece may have withheld some of it: then the job runs again."""
+    assembler = TcpAssembler(DecodeSettings(compile_it=False), {"marked": MarkedStreams()})
+    given = segments([*handshake(), said(b"a"), said(b"b")])
+    rows = [row for batch in (*assembler.feed(given), *assembler.finish())
+            for row in batch.to_pylist()]  # fmt: skip
+    shipped = [json.loads(row["detail"]).get("shipped") for row in rows if row["detail"]]
+    assert {"carriers": [CARRIER], "withheld": [], "withheld_more": False} in shipped
 
 
 def test_a_named_carrier_is_shipped_whatever_it_holds() -> None:

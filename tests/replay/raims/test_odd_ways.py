@@ -209,6 +209,18 @@ def test_what_came_on_one_connection_is_before_what_the_observer_says_on_another
     assert row["delivered"] == [[F0, F0 + 1]]
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["whole", "in pieces"])
+def test_a_daemon_is_called_what_it_said_last_however_often_a_piece_repeats_it(
+    again: bool,
+) -> None:
+    """Each piece of a capture names its daemons anew."""
+    world = World()
+    for name in ("A", "E", *["A"] * again):
+        world.feed(kind=Kind.MEMBER, wire_kind="MEMBER", source=PEER,
+                   detail=json.dumps({"name": name, "address": f"{THERE}:7239"}))  # fmt: skip
+    assert world.engine.members.users[PEER].user == "E"
+
+
 NEXT = "cc" * 16
 
 
