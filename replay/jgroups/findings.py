@@ -400,8 +400,9 @@ class WindowReporter(Reporter[S]):
         longest = longest_of(stalls)
         return self.make(
             stream, rule, LIKELY,
-            "{sender_member} was blocked {times:time} ({proven} proven) with its window of "
-            "{capacity} messages ({origin})" + to + " full, the longest for {longest}" + then + ".",
+            "{sender_member} was blocked {times:time} ({proven} ended as soon as there was room) "
+            "with its window of {capacity} messages ({origin})" + to + " full, the longest for "
+            "{longest}" + (then if longest.proven else " at most" + then) + ".",
             mark=stalls[0].full,
             evidence=[
                 (longest.full, f"seqno {longest.filled_by} fills the window"),

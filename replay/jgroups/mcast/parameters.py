@@ -30,6 +30,6 @@ PARAMETERS: Final[Mapping[str, Parameter]] = by_name((
               "MERGE3's min_interval: within this time, 2 s at most, a member speaks of the same "
               "window as before", "jgroups.md 5.4"),
     Parameter("mcast.block_proof_ms", 20, "ms",
-              "a new seqno within this time of the ACK that made room proves that the sender had "
-              "been blocked", "replay/README.md 2"),
+              "a new seqno within this time of the ACK that made room shows that the sender had "
+              "waited for it", "replay/README.md 2"),
 ))  # fmt: skip

@@ -66,7 +66,7 @@ class Stall:
     raised_by: str | None  # who sent it; null: a member left
     resumed: Mark  # the first new seqno after it
     outstanding: int  # unacknowledged messages while it was full
-    proven: bool  # the new seqno followed the ACK closely, or only the view explains it
+    proven: bool  # the new seqno followed closely: it was not idle in the meantime
 
     def row(self) -> StallRow:
         """As the report's stream shows it."""
@@ -114,7 +114,7 @@ class SenderModel:
 
     Args:
         capacity: messages in the ring; null: not known, learned at the end.
-        proof_ns: a new seqno this soon after the ACK that made room proves the block.
+        proof_ns: a new seqno this soon after what made room shows that the sender waited for it.
         document: the MCAST document's rule, one message fewer fits (5.6).
 
     Attributes:
@@ -298,7 +298,6 @@ class SenderModel:
         if len(self._stalls) >= MAX_STALLS:
             self._unlisted += 1
             return
-        soon = start.at_ns - raised.mark.at_ns <= self._proof_ns
         self._stalls.append(
             Stall(
                 full.mark,
@@ -307,7 +306,7 @@ class SenderModel:
                 raised.member,
                 start,
                 full.outstanding,
-                proven=soon or raised.member is None,
+                proven=start.at_ns - raised.mark.at_ns <= self._proof_ns,
             )
         )
 

@@ -33,6 +33,6 @@ PARAMETERS: Final[Mapping[str, Parameter]] = by_name((
               "UNICAST4: size of the window; without it the largest number of unacknowledged "
               "messages that a sender reached again and again is taken", "jgroups.md 4.1"),
     Parameter("unicast.block_proof_ms", 20, "ms",
-              "a new seqno within this time of the ACK that made room proves that the sender had "
-              "been blocked", "replay/README.md 2"),
+              "a new seqno within this time of the ACK that made room shows that the sender had "
+              "waited for it", "replay/README.md 2"),
 ))  # fmt: skip

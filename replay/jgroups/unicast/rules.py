@@ -204,8 +204,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC024", "unicast-sender-blocked",
         "The send window was full: the sender's threads waited for ACKs (UNICAST4).",
         "Highest sent - acknowledged reached unicast.capacity, and the next new seqno came only "
-        "after an ACK made room, within block_proof_ms if the block is to be counted as certain. "
-        "Likely: an ACK may not be in the capture.",
+        "after an ACK made room; if it came later than block_proof_ms after that ACK, the time is "
+        "an upper bound. Likely: an ACK may not be in the capture.",
         "The receiver is slow or its ACKs are lost.",
         "jgroups.md 4.3"),
     warning(
