@@ -106,7 +106,7 @@ class Queries:
             asked_by=hop,
             stray=self._strays.get(requester),
             preceded=self._moments.whole_since(hop, mark, timeout_ns),
-            shared=len(subscribers) > 1 or (
+            shared=len(subscribers) > 1 or _may_be_anothers(told, subscribers) or (
                 told.role == "pub"
                 and place is not None
                 and (
@@ -336,3 +336,9 @@ def _history_subject(query: Query) -> str:
     """The key expression of the subscriber that an initial history query is of."""
     told = advanced(query.key) or document_query(query.key)
     return "" if told is None else told.subject
+
+
+def _may_be_anothers(told: Advanced, subscribers: list[Subscriber]) -> bool:
+    """Its key has a number whose declaration is not here, and so may that of its subscriber be."""
+    unnamed = told.subject.startswith(UNRESOLVED)
+    return unnamed and any(one.subject is not None for one in subscribers)

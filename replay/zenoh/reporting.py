@@ -157,8 +157,9 @@ class ZenohReporter(Reporter[ZenohSubject]):
 
     def proven(self, source: Source, subscriber: Subscriber) -> tuple[RangeSet, RangeSet]:
         """What frames prove to have been missed: what came back, and what did not."""
-        if not self.certain(source) or subscriber.asking.may_have_left:
-            return RangeSet(), RangeSet()
+        lacks_own = self.engine.link.lacks_own(source.receiver, source.sender)
+        if not self.certain(source) or subscriber.asking.may_have_left or lacks_own:
+            return RangeSet(), RangeSet()  # one that was undeclared asks on (9.4)
         found = self._proven.get(id(subscriber))
         if found is None:
             mine = self.queries_of(subscriber)

@@ -91,6 +91,22 @@ def test_a_query_after_a_heartbeat_proves_nothing_of_who_does_not_hear_heartbeat
     assert said(found, "ZN001") == [("likely", [[1, 1]]), ("proven", [[1, 1]])]
 
 
+def test_where_frames_of_its_own_are_missing_who_asks_may_have_been_undeclared_before() -> None:
+    """Recorded: its last sample came before, and the reply to nobody."""
+    session = WideSession().put(0).lose()
+    session.sns[True] += 1
+    found = settled(answered(session.put(2).ask(1, "_sn=1.."), 1, 1, 2), 3).played()[1]
+    assert said(found, "ZN001") == [("likely", [[1, 1]])]
+
+
+def test_a_request_at_a_key_whose_number_is_not_declared_here_may_be_another_s() -> None:
+    """Recorded: that of one that was declared in a frame that is not in the capture."""
+    session = WideSession().put(0).lose().put(2)
+    session.subscriber(z.request(1, SUFFIX, "_sn=1..", 7))
+    found = settled(answered(session, 1, 1, 2), 3).played()[1]
+    assert said(found, "ZN001") == [("likely", [[1, 1]])]
+
+
 def test_a_live_copy_may_have_come_where_frames_are_missing_before_the_reply() -> None:
     session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..").lose()
     found = answered(session, 1, 1, 2).put(3).played()[1]
