@@ -1,7 +1,11 @@
 """What the detail of a zenoh event says: written by the decoder, read by the replay (zenoh.md 3 to
 6). Which parts there are depends on the message."""
 
-from typing import TypedDict
+from typing import Final, TypedDict
+
+#: Bytes of a datagram behind IP and UDP that fill a frame of Ethernet: larger ones stand in rows of
+#: their own, as several at once fill a socket's buffer.
+LARGE: Final = 1_472
 
 #: A wire_expr: scope, whose table (1: the sender's), suffix; in JSON a list, as the others here.
 Key = tuple[int, int, str]

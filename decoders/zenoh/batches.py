@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, ByName, Flag, Kind, compact
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.contract.zenoh_detail import Detail
+from seqaudit.decoders.contract.zenoh_detail import LARGE, Detail
 from seqaudit.decoders.kernels.loader import (
     Buffer,
     Int64s,
@@ -256,6 +256,8 @@ class BatchDecoder:
             (wire.MODE, batches.mode),
         ):
             columns[place] = values[rows]
+        if batches.transport == "udp":
+            columns[wire.MODE] |= wire.LARGE * (columns[wire.END] - columns[wire.START] > LARGE)
         return columns
 
     def _rounds(

@@ -332,13 +332,11 @@ def samples(d, c, n, i, slot, record, doubt, m):
 
 
 def barrier(c, n, i, record, m):
-    """What ends every run: all but KeepAlives, and D_FINAL says nothing."""
+    """What ends every run: all but frames and samples."""
     h = m[record + 12] & 31
-    if m[record] == TRANSPORT:
-        if h != 4:
-            m[M_EPOCH] += 1
-        return
     m[M_EPOCH] += 1
+    if m[record] == TRANSPORT:
+        return
     if h == 28:
         m[M_OPEN] += 1
         m[M_SINGLE_UNTIL] = c[AT_NS * n + i] + QUERY_NS
@@ -374,6 +372,9 @@ def commit(d, c, n, i, count, doubt, m):
             m[M_SCRATCH + 3] = DOUBTFUL
             new_row(c, n, i, M_SCRATCH, 0, doubt, m)
         m[M_INDEX] += 1
+    large = c[MODE * n + i] & LARGE
+    if large:
+        m[M_EPOCH] += 1
     j = 0
     while j < count:
         record = RECORDS + j * RECORD
@@ -393,6 +394,8 @@ def commit(d, c, n, i, count, doubt, m):
             new_row(c, n, i, record, 0, doubt, m)
         m[M_INDEX] += 1
         j += 1
+    if large:
+        m[M_EPOCH] += 1
 
 
 def first_byte(d, at):

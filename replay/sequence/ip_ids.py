@@ -91,6 +91,11 @@ class SocketIds:
             self._passed_over.add(first, stop)
 
     @property
+    def counts(self) -> bool:
+        """They go up by one, so that none of its datagrams is missing since the first."""
+        return self._count > COUNTED and not self._passed_over
+
+    @property
     def lack(self) -> bool:
         """A datagram between two of its datagrams is not here."""
         return 0 < COUNTED * self._passed_over.total() <= self._count

@@ -4,6 +4,7 @@ from typing import Protocol, TypeVar
 
 from seqaudit.replay.sequence.gaps import Gap
 from seqaudit.replay.zenoh.causes import Why
+from seqaudit.replay.zenoh.handed import Signs
 from seqaudit.replay.zenoh.query import Miss
 
 #: The subscriber.
@@ -12,6 +13,9 @@ Asks = TypeVar("Asks", contravariant=True)
 
 class Around(Protocol[Asks]):
     """What the session says of one subscriber and source."""
+
+    def signs(self) -> Signs:
+        """What its node says."""
 
     def kept(self) -> bool:
         """A token keeps what is known of the idle source."""

@@ -26,6 +26,7 @@ class Asking:
         had: what its requests show that it had, and is not here.
         by_one: samples that an answer to a query of one of several subscribers brought, and how
             many of those of the others have not brought them yet; at the end, to some only.
+        passed: its requests show that it had gone so far: what is below was handed on, or missed.
         behind: it asked for what it seemed to have been handed long before.
     """
 
@@ -34,6 +35,7 @@ class Asking:
         self.since: int | None = None
         self.had: list[Had] = []
         self.by_one: dict[int, tuple[int, frozenset[int]]] = {}
+        self.passed = 0
         self.behind = False
         self.passed_beats = 0  # in a row, that tell of more than it seems to have, and no request
         self._before: Query | None = None
@@ -81,6 +83,7 @@ class Asking:
             self._handed = None if last is None else (query.asked.at_ns, last)
         if not query.shared:
             self._lowest = min(self._lowest, query.first or 0)
+            self.passed = max(self.passed, query.first or 0)
             self._asks_again(query, last, still_open=still_open)
         self._until = query.asked
 

@@ -7,7 +7,8 @@ which of the two a subscriber is before it has asked, or has let several gaps pa
 from typing import Final
 
 from seqaudit.replay.sequence.gaps import Mark
-from seqaudit.replay.sequence.ranges import DeliveryOrder, Range
+from seqaudit.replay.sequence.ranges import Range
+from seqaudit.replay.zenoh.handed import Handed, Signs
 from seqaudit.replay.zenoh.query import Miss
 
 #: Gaps that a subscriber with recovery does not let pass without a query: it asks in the same
@@ -19,9 +20,9 @@ MAX_KEPT: Final = 10_000
 class AtOnce:
     """What such a subscriber was handed, and which misses it was told of, when."""
 
-    def __init__(self) -> None:
+    def __init__(self, signs: Signs) -> None:
         self.last: int | None = None
-        self.delivery = DeliveryOrder()
+        self.delivery = Handed(signs)
         self.missed: list[tuple[Range, Mark]] = []
         self.count = 0  # of misses, kept or not
         self.handed_at: Mark | None = None  # when the last sample was handed on

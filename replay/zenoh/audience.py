@@ -9,6 +9,7 @@ from seqaudit.replay.sequence.gaps import Gap, Mark
 from seqaudit.replay.zenoh.causes import Why
 from seqaudit.replay.zenoh.declarations import Declarations
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
+from seqaudit.replay.zenoh.handed import Signs
 from seqaudit.replay.zenoh.keys import UNRESOLVED, Advanced, Parameters, matches, parameters
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
@@ -47,6 +48,9 @@ class _AroundSource:
     source: Source
     subject: str | None
 
+    def signs(self) -> Signs:
+        return self.audience.signs(self.source.receiver)
+
     def kept(self) -> bool:
         return self.audience.declared.kept(self.source)
 
@@ -74,6 +78,7 @@ class Audience:
 
     Args:
         document: the design document's subscribers are replayed.
+        signs: what an endpoint says.
         why: says why samples did not come back.
 
     Attributes:
@@ -90,6 +95,7 @@ class Audience:
         grace_ns: int,
         retention_ns: int,
         document: bool,
+        signs: Callable[[str], Signs],
         why: Explains,
     ) -> None:
         self.subscribers: dict[Identity, Subscriber] = {}
@@ -110,7 +116,7 @@ class Audience:
         self._grace_ns = grace_ns
         self._retention_ns = retention_ns
         self.document = document
-        self.why = why
+        self.signs, self.why = signs, why
         #: Endpoint and key expression -> the frame in which a subscriber there first asked.
         self._asked: dict[str, dict[str | None, int]] = {}
         self._shown: dict[str, Subjects] = {}  # key expressions that only queries tell
@@ -416,7 +422,7 @@ class Audience:
         for one in self.living(endpoint, None):
             if one.pending or any(lane.pending for lane in self.lanes_of(one).all):
                 one.untold.add(WAITED)
-            recent = one.touched_ns is not None and mark.at_ns - one.touched_ns < LAG_NS
+            recent = one.touched is not None and mark.at_ns - one.touched.at_ns < LAG_NS
             if unread and recent:
                 one.untold.add(BROKEN, figures=HANDED)
 
@@ -459,6 +465,7 @@ class Audience:
         for identity in identities:
             subscriber = self.subscribers[identity]
             subscriber.end(mark)
+            self.lanes_of(subscriber).finish()
             had = subscriber.start is not None and self._ended < MAX_SOURCES
             self._forget(identity, told=had)
             if had:
@@ -473,7 +480,7 @@ class Audience:
         """They are dropped shortly before their node says so; returns those that had samples."""
         ended = self._end(identities, mark)
         for _, one in ended:
-            if one.touched_ns is not None and mark.at_ns - one.touched_ns < LAG_NS:
+            if one.touched is not None and mark.at_ns - one.touched.at_ns < LAG_NS:
                 one.untold.add(LEAVING, figures=HANDED)
         return ended
 

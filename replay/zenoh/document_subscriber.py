@@ -1,7 +1,8 @@
 """The ReliableSubscriber of the design document (zenoh.md 10)."""
 
 from seqaudit.replay.sequence.gaps import Arrival, Mark
-from seqaudit.replay.sequence.ranges import DeliveryOrder, Range
+from seqaudit.replay.sequence.ranges import Range
+from seqaudit.replay.zenoh.handed import Handed
 from seqaudit.replay.zenoh.query import Query
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
@@ -20,7 +21,7 @@ class DocumentSubscriber(Subscriber):
 
     def before(self, older: list[Range]) -> None:
         """Historical samples, handed on before what came live (D9)."""
-        live, self.delivery = self.delivery, DeliveryOrder()
+        live, self.delivery = self.delivery, Handed(self.around.signs())
         for first, stop in (*older, *live.ranges):
             self.delivery.deliver(first, stop)
         self.delivery.unlisted += live.unlisted

@@ -107,6 +107,7 @@ class ZenohEngine:
             grace_ns=self._grace_ns,
             retention_ns=self.parameters.value("retention_ms") * 1_000_000,
             document=document,
+            signs=self.moments.signs,
             why=Explaining(self.link, self.moments, self.document, self._grace_ns).why,
         )
         self.queries = Queries(
@@ -133,10 +134,10 @@ class ZenohEngine:
         if event.flags & Flag.REFUSED and self.link.transport == "udp":
             self._reached_nobody(event)
             return
-        self.link.sent(event)
+        sign = self.link.sent(event)
         if self.link.heard_from(event):
             self.audience.changed()
-        self.moments.came(event)
+        self.moments.came(event, sign=sign)
         self.advance(event.at_ns)
         self.moments.last_ns = max(self.moments.last_ns, event.last_mark().at_ns)
         detail = cast(Detail, event.details())
@@ -275,6 +276,7 @@ class ZenohEngine:
             if self.moments.worth.spans or subscriber.history_asked:
                 subscriber.learns = False  # records out of order look like late samples
             subscriber.finish()
+            self.audience.lanes_of(subscriber).finish()
         self.audience.settle()
         if self.world is not None:
             self.world.finish()

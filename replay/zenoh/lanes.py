@@ -52,6 +52,7 @@ class Lane(Subscriber):
 
     def finish(self) -> None:
         """Nothing to close."""
+        self.delivery.over(self.touched, self.handed_at)
 
     def _note(self, first: int, stop: int, arrival: Arrival) -> None:
         """No gaps of its own."""
@@ -137,6 +138,11 @@ class Lanes:
     def advance(self, at_ns: int) -> None:
         for lane in self.living:
             lane.advance(at_ns)
+
+    def finish(self) -> None:
+        """Their node is gone, or the capture over."""
+        for lane in self.all:
+            lane.finish()
 
 
 def _above(query: Query, lane: Lane) -> bool:

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
-from seqaudit.decoders.contract.zenoh_detail import Detail
+from seqaudit.decoders.contract.zenoh_detail import LARGE, Detail
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.report_rows import Role
 from seqaudit.replay.contract.settings import MEMBER, Read, Vantage
@@ -15,6 +15,7 @@ from seqaudit.replay.contract.worth import END
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ip_ids import SocketIds
 from seqaudit.replay.zenoh.both_ends import address
+from seqaudit.replay.zenoh.floods import Floods
 from seqaudit.replay.zenoh.hops import EVER, Hop, HopCounter, UnfinishedBytes, initial_sn
 
 MASKS: Final = {0: 0x7F, 1: 0x3FFF, 2: 0x0FFF_FFFF, 3: 0xFFFF_FFFF}
@@ -31,6 +32,8 @@ PEER: Final = "peer"
 #: Priority and channel of the replies of a cache (zenoh.md 9.2): Data, reliable.
 FINALS: Final = 5 * 2 + 1
 
+#: What comes in runs: rows of these begin and end where the capture was cut, too.
+RUNS: Final = frozenset({"Frame", "push", "batches"})
 #: Length of a batch, headers of Frame, Push and Put, sn, key and length of a payload of nothing.
 LEAST_SAMPLE_BYTES: Final = 9
 
@@ -71,6 +74,7 @@ class Link:
         several: its session may have other links than this (multilink, zenoh.md 3.1).
         qos: each priority has counters of its own.
         shut: endpoints at which nobody listens, and when their hosts first said so.
+        floods: by endpoint, what may have been dropped there.
         holes: in the bytes that each end sent, the first ones, in their order.
     """
 
@@ -92,6 +96,7 @@ class Link:
         self.held = UnfinishedBytes()
         self._patch = 0
         self._read = read
+        self.floods: dict[str, Floods] = {}
         self._ids: dict[str, SocketIds] = {}  # of its two ends
         self._named: dict[str, set[str]] = {}  # endpoint -> zids that may be its node's
         self._step = -1  # of the last handshake
@@ -114,13 +119,27 @@ class Link:
         self._step = step
         return True
 
-    def sent(self, event: Event) -> None:
-        """A row of datagrams of an end: their IP ids."""
+    def sent(self, event: Event) -> bool:
+        """A row of datagrams of an end: their IP ids.
+
+        Returns:
+            whether none that the end had sent can be missing here unseen: it is a message of its
+            own row, and TCP, the ids of a socket that is for this session alone, or the counter by
+            which declarations travel would show it, since the session began.
+        """
+        ids = self._ids.get(str(event.source))
         if event.fresh_id and event.last_fresh_id and not self.multicast:
-            ids = self._ids.get(str(event.source))
             if ids is None:
                 ids = self._ids[str(event.source)] = SocketIds()
             ids.note(event.fresh_id, event.last_fresh_id, event.count)
+        if event.size >= LARGE and self.transport == "udp":
+            self.floods.setdefault(str(event.destination), Floods()).came(event)
+        again = event.flags & (Flag.NETWORK_DUPLICATE | Flag.ALIKE)
+        if again or not self.session_starts or event.wire_kind in RUNS:
+            return False
+        counted = ids is not None and ids.counts and self.opener == event.source
+        declares = event.stamp is not None and event.conn_id == (1 if self.qos else FINALS)
+        return self.transport == "tcp" or counted or declares
 
     def heard_from(self, event: Event) -> bool:
         """Whether somebody listens again where nobody did: it speaks."""

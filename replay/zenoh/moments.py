@@ -8,8 +8,9 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.zenoh.handed import Signs
 from seqaudit.replay.zenoh.hops import Hop
-from seqaudit.replay.zenoh.link import HANDSHAKE
+from seqaudit.replay.zenoh.link import HANDSHAKE, RUNS
 
 #: An end that has nothing to say says that it lives, so often in a lease: ns of silence a ms of
 #: lease, and so much later at most.
@@ -26,8 +27,6 @@ NO_SIGNS: Final = frozenset({"Close", *HANDSHAKE})
 #: however a capture was cut (``decoders.zenoh.kernels``): these moments tell how much time passed.
 TIMED_NS: Final = 16_000_000_000
 TICK_BITS: Final = 24
-#: Runs: elsewhere these begin where the capture was cut.
-RUNS: Final = frozenset({"Frame", "push", "batches"})
 #: Stretches of doubt of one kind that are kept; the last goes on to the end.
 MAX_SPANS: Final = 1_000
 #: Records do not overtake each other by more: a clock was set.
@@ -63,14 +62,27 @@ class Moments:
         self._timed_until = BEGINNING
         self._said: dict[str, Mark] = {}  # endpoint -> its last frame
         self._silent_ns: dict[str, int] = {}  # endpoint -> how long before a KeepAlive
+        self._signs: dict[str, Signs] = {}  # by endpoint
         self._cuts: list[int] = []  # when frames came that are not whole, never falling
 
-    def came(self, event: Event) -> None:
-        """Before anything is made of it."""
+    def came(self, event: Event, *, sign: bool = False) -> None:
+        """Before anything is made of it.
+
+        Args:
+            sign: nothing that its sender had sent before can be missing unseen.
+        """
         if self.first_ns is None:
             self.first_ns = event.at_ns
         self._note_order(event)
         self._note_time(event)
+        if sign:
+            self.signs(str(event.source)).came(event.first_mark())
+
+    def signs(self, endpoint: str) -> Signs:
+        """Those of an end."""
+        if endpoint not in self._signs and len(self._signs) >= MAX_ENDS:
+            return Signs(self.elapsed)
+        return self._signs.setdefault(endpoint, Signs(self.elapsed))
 
     def _note_order(self, event: Event) -> None:
         """Time goes back: records stand in another order than on the wire, or the clock was set."""

@@ -4,11 +4,11 @@ from typing import Final
 
 #: What is null then.
 FIGURES: Final = (
-    "delivered", "misses", "recovered", "unrecovered", "lost", "lost_seqnos", "unrecovered_seqnos",
-    "subscribers",
+    "delivered", "delivered_unsure", "misses", "recovered", "unrecovered", "lost", "lost_seqnos",
+    "unrecovered_seqnos", "subscribers",
 )  # fmt: skip
 #: Of these what says which samples it was handed; the others are the same either way.
-HANDED: Final = ("delivered", "subscribers")
+HANDED: Final = ("delivered", "delivered_unsure", "subscribers")
 #: Those of what came back, which was handed on all the same.
 RECOVERED: Final = ("lost", "lost_seqnos", "recovered")
 LATE: Final = (
@@ -138,6 +138,10 @@ PASSED: Final = (
     "frame that is here, its transport threw this away, and who asks for nothing does not say so"
 )
 UNDECLARED: Final = "its key has a number that nobody declared here, unless that was not captured"
+FLOODED: Final = (
+    "so many large datagrams came for its node at once that the buffer of its socket may have been "
+    "full: what its host dropped then it was not handed, and who asks for nothing does not say so"
+)
 HAD: Final = "its requests show that it had samples that are not in this capture (CP007)"
 OTHERS_HAD: Final = (
     "requests of a subscriber on its link show that frames are missing in this capture (CP007)"

@@ -80,6 +80,7 @@ class SubscriberRow(TypedDict):
     """One subscriber of a node that has several."""
 
     delivered: list[list[int]]
+    delivered_unsure: Ranges
     misses: list[MissRow]
 
 
@@ -152,8 +153,14 @@ class SamplesStreamRow(LegStreamRow):
     queries_max: Annotated[int | None, "most open at a time; null: nobody is known to receive"]
     delivered: Annotated[
         list[list[int]] | None,
-        "ranges of what came and is handed on, in this order, as its receiver reads on; behind "
-        "receiver_silent_ns, and of what a full socket buffer drops, no frame says that it does",
+        "ranges of what came and is handed on, in this order, as its receiver reads on; null: not "
+        "visible here, or unknown",
+    ]
+    delivered_unsure: Annotated[
+        Listed,
+        "of delivered, what no frame shows that it was: its receiver asked for nothing above it, "
+        "and said nothing 100 ms behind it before which none of its own messages can be missing; "
+        "it may have been undeclared, or gone, when that was read; null: as delivered",
     ]
     misses: Annotated[list[MissRow] | None, Unseen]
     reordered: Annotated[int | None, Unseen]

@@ -28,6 +28,7 @@ from seqaudit.replay.zenoh.reasons import (
     BLIND,
     FIGURES,
     FIRST,
+    HANDED,
     LEFT_BEFORE,
     NOBODY,
     RECOVERED,
@@ -56,9 +57,9 @@ UNMATCHED: Final = "no subscriber that it matches was declared here when its sam
 BEGAN_LATER: Final = "the capture began after the session: earlier samples are unknown"
 #: What a subscriber had, missed and got back, which nobody sees where its samples leave.
 UNSEEN_AT_SENDER: Final = (
-    "delivered", "misses", "reordered", "recovered", "unrecovered", "open", "not_captured", "lost",
-    "lost_seqnos", "unrecovered_seqnos", "not_captured_seqnos", "repeats", "longest_wait_ns",
-    "held_max",
+    "delivered", "delivered_unsure", "misses", "reordered", "recovered", "unrecovered", "open",
+    "not_captured", "lost", "lost_seqnos", "unrecovered_seqnos", "not_captured_seqnos", "repeats",
+    "longest_wait_ns", "held_max",
 )  # fmt: skip
 #: Why other subscribers of a node are not told of.
 ONE_DECLARATION: Final = (
@@ -127,7 +128,7 @@ def summary(
             _untold(row, one.figures, one.why)
         alone = unknown and not mine and not engine.link.session_starts
         if alone and not engine.link.multicast and row["delivered"] is not None:
-            _untold(row, ("delivered", "misses", "subscribers"), UNHEARD)
+            _untold(row, ("misses", *HANDED), UNHEARD)
         early = before_the_first(subscriber, source)
         if row["lost"] is not None and early and engine.world is None:
             why = f"{proven} or more, {row['lost'] + early} at most: {FIRST}"
@@ -222,6 +223,7 @@ def _that_passed(
         "fragmented": source.fragmented,
         "cache_depth_seen": source.depth,
         "delivered": None,
+        "delivered_unsure": None,
         "misses": None,
         "gaps": 0,
         "reordered": 0,
@@ -297,6 +299,7 @@ def _outcomes(row: SamplesStreamRow, source: Source, subscriber: Subscriber) -> 
 def _handed_on(report: ZenohReporter, row: SamplesStreamRow, subscriber: Subscriber) -> None:
     """What its application was handed and told, and what had to wait."""
     row["delivered"] = inclusive(subscriber.delivery.ranges)
+    row["delivered_unsure"] = _unsure(subscriber)
     row["misses"] = _misses(report, subscriber)
     row["waits"] = [
         {
@@ -311,12 +314,21 @@ def _handed_on(report: ZenohReporter, row: SamplesStreamRow, subscriber: Subscri
     ]
     lanes = report.engine.audience.lanes_of(subscriber).all
     row["subscribers"] = [
-        {"delivered": inclusive(lane.delivery.ranges), "misses": _misses(report, lane)}
+        {
+            "delivered": inclusive(lane.delivery.ranges),
+            "delivered_unsure": _unsure(lane),
+            "misses": _misses(report, lane),
+        }
         for lane in lanes
     ]
     if not lanes and subscriber.counts[Outcome.RECOVERED]:
         row["subscribers"] = None
         row["unknown"]["subscribers"] = ONE_DECLARATION
+
+
+def _unsure(one: Subscriber) -> list[list[int]]:
+    """What nothing shows that it was handed."""
+    return inclusive(listed(one.delivery.unsure(one.asking.passed)))
 
 
 def _in_document(report: ZenohReporter, row: SamplesStreamRow, subscriber: Subscriber) -> None:

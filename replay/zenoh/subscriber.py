@@ -19,13 +19,14 @@ from seqaudit.replay.contract.worth import END
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
 from seqaudit.replay.sequence.notes import Note
-from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
+from seqaudit.replay.sequence.ranges import Range, RangeSet
 from seqaudit.replay.zenoh import reasons
 from seqaudit.replay.zenoh.around import Around
 from seqaudit.replay.zenoh.asking import Asking
 from seqaudit.replay.zenoh.at_once import MANY_GAPS, AtOnce
 from seqaudit.replay.zenoh.causes import Cause
 from seqaudit.replay.zenoh.doubts import Doubts
+from seqaudit.replay.zenoh.handed import Handed
 from seqaudit.replay.zenoh.held_back import HeldBack
 from seqaudit.replay.zenoh.lives import SubscriberLife
 from seqaudit.replay.zenoh.query import FOR_MISSING, Miss, Query, Sort
@@ -70,7 +71,7 @@ class Subscriber:
     ) -> None:
         self.around = around
         self._retention_ns = retention_ns
-        self.touched_ns: int | None = None
+        self.touched: Mark | None = None  # when the last sample came
         self.forgotten = 0  # times that an idle source was forgotten
         self.subject = subject
         self.source = source
@@ -84,7 +85,7 @@ class Subscriber:
         self.history = history  # an initial history query is open (global_q)
         self.history_asked = history
         self.history_max = history_max if self.shipped else None
-        self.delivery = DeliveryOrder()
+        self.delivery = Handed(self.around.signs())
         self.misses: list[Miss] = []
         self.repeats = Note()
         self.repeat_count = 0
@@ -103,7 +104,7 @@ class Subscriber:
         self.heard_at: Mark | None = None
         self.asking = Asking()
         self.queries_max = 0  # most of them open at a time
-        self.at_once = AtOnce()
+        self.at_once = AtOnce(around.signs())
         self.first_at: Mark | None = None
         self.quiet_samples = 0  # live ones that came in order while nothing was missing
         self.quiet_heartbeats = 0  # that told nothing new while nothing was missing
@@ -152,10 +153,10 @@ class Subscriber:
 
     def _forget_if_idle(self, arrival: Arrival) -> None:
         """What is known of a source goes after an hour without it (S26)."""
-        touched, self.touched_ns = self.touched_ns, arrival.last.at_ns
+        touched, self.touched = self.touched, arrival.last
         if not self.shipped or touched is None:
             return
-        if arrival.first.at_ns - touched <= self._retention_ns:
+        if arrival.first.at_ns - touched.at_ns <= self._retention_ns:
             return
         if self.last is None or self.queries or self.history or self.pending or self.around.kept():
             return
@@ -280,6 +281,7 @@ class Subscriber:
             self.unrecovered |= self.tracker.close(2**63, Outcome.UNRECOVERED, None)
         elif self.tracker is not None:
             self.tracker.close(2**63, Outcome.GONE, None)
+        self.delivery.over(self.touched, self.handed_at)
         self._lay_in_holes()
         if self.asks_from is not None:
             # It asks at every gap; where it did not, it had them, or the query is not here.
@@ -497,7 +499,7 @@ class Subscriber:
         for a, b in self.tracker.seen:
             tracker.arrive(a, b, Arrival(mark, mark, False, None, None), BY_SAMPLE)
         self.tracker = tracker
-        self.delivery = DeliveryOrder()
+        self.delivery = Handed(self.around.signs())
         self.start, self.last = first, first - 1
         self.held_back.begin(self.first_at)
 

@@ -11,6 +11,7 @@ from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
 from seqaudit.replay.zenoh.reasons import (
     BEHIND,
+    FLOODED,
     HAD,
     HOLE,
     IN_VAIN,
@@ -75,13 +76,17 @@ def _by_what_came(
 ) -> str | None:
     if source.untold is not None:
         return source.untold
+    asks = one.recovery_shown() is True
     if source.last and link.may_lack_behind(source.sender, source.receiver, source.last.frame):
         return HOLE
     overtaken = crossing and link.lacks(source.sender, source.receiver)
     if overtaken and one.asking.since is None:  # who asks waits for what comes late
         return OVERTAKEN
-    if one.recovery_shown() is not True and link.overtakes(source.sender, source.receiver):
+    if not asks and link.overtakes(source.sender, source.receiver):
         return PASSED
+    floods = link.floods.get(source.receiver)
+    if floods is not None and not asks and floods.meet(one.first_at, one.touched):
+        return FLOODED
     if source.replies_in_vain():
         return IN_VAIN
     if one.asking.by_one:

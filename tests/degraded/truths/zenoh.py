@@ -185,9 +185,11 @@ def refuted_figures(
             if one["zid"] == row["receiver"] and row["subscriber"] in (None, one["key"])
         ]
         if got:
-            lanes = [lane["delivered"] for lane in row.get("subscribers") or ()]
-            told = (_listed_numbers(ranges) for ranges in (row["delivered"], *lanes))
-            never = set[int]().union(*told).difference(*got)
+            sure = (
+                _listed_numbers(one["delivered"]) - _listed_numbers(one["delivered_unsure"])
+                for one in (row, *(row.get("subscribers") or ()))
+            )
+            never = set[int]().union(*sure).difference(*got)
             yield "delivered", row["id"], f"never delivered: {shown(never)}" if never else None
         if got and row["unrecovered"] is not None and _is_exact(row, report):
             came = set.intersection(_listed_numbers(row["unrecovered_seqnos"]), *got)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.zenoh_detail import Detail
 from seqaudit.decoders.zenoh.messages import read
+from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Arrival, Gap, Mark, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.sequence.unwrap import SAMPLE_MASK, unwrap
@@ -26,6 +27,7 @@ from seqaudit.replay.zenoh.cache import (
 )
 from seqaudit.replay.zenoh.causes import Cause, Why
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
+from seqaudit.replay.zenoh.handed import Signs
 from seqaudit.replay.zenoh.hops import MAX_HELD, HopCounter, UnfinishedBytes, initial_sn
 from seqaudit.replay.zenoh.keys import (
     Advanced,
@@ -75,6 +77,9 @@ def mark(at: float) -> Mark:
 
 class Alone:
     """Nothing is known of its session."""
+
+    def signs(self) -> Signs:
+        return Signs(Elapsed())
 
     def kept(self) -> bool:
         return False
