@@ -52,6 +52,8 @@ _REPAIR: Final = int(Kind.RETRANSMISSION)
 _REQUEST: Final = int(Kind.REQUEST)
 _CLOSE: Final = int(Kind.CLOSE)
 _NOTICE: Final = int(Kind.NOTICE)
+#: What says nothing new where the network brought its datagram twice.
+_ONCE: Final = frozenset((_REQUEST, _NOTICE))
 
 #: What a request or a repair can be about.
 Target = FeedStream | LinePair
@@ -248,7 +250,7 @@ class FeedEngine:
     def _shared(self, rows: FeedRows, place: int, row: FeedRow) -> None:
         """A row that may concern several streams, or that only some read."""
         kind = row.kind
-        if kind == _NOTICE and row.wire_kind == FACTS:
+        if kind in _ONCE and (row.flags & Flag.NETWORK_DUPLICATE or row.wire_kind == FACTS):
             return
         if kind == _DATA:
             self._unicast(rows, place, row)

@@ -374,8 +374,9 @@ class FeedReporter(Reporter[Subject]):
                 facts={"count": len(silent), "start": starts[0], "expected": first.expected},
             )  # fmt: skip
         if declared:
+            alike = any(restart.alike for restart in declared)
             yield self.make(
-                about, "FD009", Certainty.PROVEN,
+                about, "FD009", FROM_ONE_PLACE if alike else Certainty.PROVEN,
                 "{sender_member} declared {count:time} that its numbering begins anew.",
                 mark=declared[0].mark,
                 evidence=[(r.mark, "a reset") for r in declared[:MAX_EVIDENCE]],

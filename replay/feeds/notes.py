@@ -172,14 +172,16 @@ class Restart(NamedTuple):
     Attributes:
         expected: the number that would have come.
         back: the capture's time goes back there: its records may be out of order.
+        alike: declared in the bytes of a datagram shortly before, and without an IP id: the network
+            may have brought that one again.
     """
 
     mark: Mark
     expected: int | None
     start: int
     declared: bool
-    sure: bool
     back: bool = False
+    alike: bool = False
 
     @property
     def silent(self) -> bool:

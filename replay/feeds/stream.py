@@ -52,7 +52,7 @@ from typing import Final
 import numpy as np
 
 from seqaudit.decoders.contract.events import Kind
-from seqaudit.replay.feeds.late_rows import DUPLICATE, REPAIR
+from seqaudit.replay.feeds.late_rows import ALIKE, DUPLICATE, REPAIR
 from seqaudit.replay.feeds.notes import (
     MAX_TRIAL_ROWS,
     RESTART_NUMBERS,
@@ -190,7 +190,7 @@ class FeedStream(Stretches):
         if trial is not None:  # T6
             enough = trial.numbers >= RESTART_NUMBERS or self._lasted(trial)
             if enough and trial.in_order():
-                self._restart(trial, sure=False)
+                self._restart(trial)
             else:
                 self._refuse(trial)
             self._end_held()
@@ -199,7 +199,7 @@ class FeedStream(Stretches):
                 self._retire(numbering, end_ns)
         self.past = self.now = None
 
-    def reset(self, start: int | None, mark: Mark) -> None:
+    def reset(self, start: int | None, mark: Mark, *, alike: bool = False) -> None:
         """The sender declares that numbering begins anew, at ``start`` if it says so."""
         self._settle()
         expected = None
@@ -207,7 +207,8 @@ class FeedStream(Stretches):
             expected = self.now.high
             self._retire(self.now)
             self.now = None
-        self._note_restart(Restart(mark, expected, -1 if start is None else start, True, True))
+        first = -1 if start is None else start
+        self._note_restart(Restart(mark, expected, first, True, alike=alike))
         self._near = None
         self.ended = None
         if start is not None:
@@ -265,7 +266,8 @@ class FeedStream(Stretches):
         elif kind == Kind.CLOSE:
             self._told(row, BY_END)
         elif kind == Kind.NOTICE:
-            self.reset(None if row.stop < 0 else row.stop, row.mark())
+            start = None if row.stop < 0 else row.stop
+            self.reset(start, row.mark(), alike=bool(row.flags & ALIKE))
 
     def _meet(self, row: FeedRow) -> None:
         self._silent = False
@@ -381,7 +383,7 @@ class FeedStream(Stretches):
         enough = trial.numbers >= RESTART_NUMBERS and self._lasted(trial)
         if (full or enough) and trial.in_order():  # T1
             self._trial = None
-            self._restart(trial, sure=True)
+            self._restart(trial)
             self._data(row)
         elif full or (now is not None and self._goes_on(row, now, trial)):  # T2
             self._trial = None
@@ -513,7 +515,7 @@ class FeedStream(Stretches):
         now.high = stop
         now.before_frame, now.before_ns = row.last_frame, row.last_ns
 
-    def _restart(self, trial: Trial, *, sure: bool) -> None:
+    def _restart(self, trial: Trial) -> None:
         """The trial was a new numbering; its rows are that numbering's."""
         expected = None
         back = False
@@ -522,7 +524,7 @@ class FeedStream(Stretches):
             if self.past is not None:
                 self._retire(self.past)
             self.past = self.now
-        self._note_restart(Restart(trial.began, expected, trial.start, False, sure, back))
+        self._note_restart(Restart(trial.began, expected, trial.start, False, back))
         self.ended = None
         self._begin(trial.start, trial.began)
         self._silent = False

@@ -375,6 +375,27 @@ def test_a_declared_reset_begins_anew() -> None:
 
 
 @pytest.mark.rule("FD009")
+def test_a_reset_that_the_network_brings_twice_is_one() -> None:
+    """Without an IP id nothing tells it from a second one."""
+    story = [data(7), data(8), reset(1), data(1), data(2)]
+    again = replace(reset(1), flags=int(Flag.MULTICAST | Flag.NETWORK_DUPLICATE))
+    assert told(*story, again, data(3)) == [("FD009", "proven", [])]
+    assert stream_of(*story, again, data(3))["resets"] == 1
+    alike = replace(reset(1), flags=int(Flag.MULTICAST | Flag.ALIKE))
+    assert told(*story, alike, data(1), data(2)) == [("FD009", "likely", [])]
+    assert stream_of(*story, alike, data(1), data(2))["resets"] == 2
+
+
+@pytest.mark.rule("FD014")
+@pytest.mark.rule("FD015")
+def test_a_request_that_the_network_brings_twice_asks_once() -> None:
+    again = replace(request((2, 3)), flags=int(Flag.NETWORK_DUPLICATE))
+    story = [data(1), data(3), request((2, 3)), repair(2), again, 2000, data(4)]
+    assert told(*story) == [("FD001", "likely", [[2, 2]])]
+    assert stream_of(*story)["peers"]["10.0.0.3:9"]["requests"] == 1
+
+
+@pytest.mark.rule("FD009")
 @pytest.mark.parametrize("doubt", [{"confirmed": False}, {"recognised": True}])
 def test_by_a_layout_that_nobody_stands_for_nothing_is_proven(doubt: dict[str, Any]) -> None:
     story = [data(7), data(8), reset(), data(1), data(2)]
