@@ -38,7 +38,9 @@ def segment_batch(packets: Packets, settings: DecodeSettings) -> pa.RecordBatch:
     records = rows + packets.first
     split = packets.datagrams.split << FRAME_BITS
     capture = packets.datagrams.capture
-    carriers, facts, payloads = described(packets, tunnels=settings.chosen_of(capture).tunnels)
+    carriers, facts, payloads = described(
+        packets, rows, tunnels=settings.chosen_of(capture).tunnels
+    )
     if settings.puts_together(capture):
         named = zip(facts, carriers, strict=True)
         facts = [own | {"datagram": carrier} for own, carrier in named]
@@ -113,34 +115,41 @@ def prints_in(packets: Packets, claimed: Int64s | int) -> Prints | None:
     return Prints(datagrams.capture, TOGETHER, frame, datagrams.at_ns[rows], told)
 
 
-def fragments_of(packets: Packets, settings: DecodeSettings) -> Iterator[Fragment]:
-    """The fragments among ``packets``, for who puts them together where they are."""
-    if not len(packets.fragments):
+def fragments_of(packets: Packets, settings: DecodeSettings, rows: Int64s) -> Iterator[Fragment]:
+    """Fragments among ``packets``, for who puts them together where they are.
+
+    Args:
+        rows: which, as in ``Packets.fragments``.
+    """
+    if not len(rows):
         return
     capture, split = packets.datagrams.capture, packets.datagrams.split << FRAME_BITS
-    records = packets.fragments + packets.first
+    records = rows + packets.first
     frames, times = (
         column[records].tolist() for column in (packets.records.frame, packets.records.at_ns)
     )
-    told = described(packets, tunnels=settings.chosen_of(capture).tunnels)
+    told = described(packets, rows, tunnels=settings.chosen_of(capture).tunnels)
     for frame, at_ns, carrier, facts, payload in zip(frames, times, *told, strict=True):
         yield Fragment(capture, carrier, frame | split, at_ns, facts, payload)
 
 
-def described(packets: Packets, *, tunnels: bool) -> tuple[list[str], list[ByName], list[bytes]]:
-    """Datagrams, facts (``Fragment``) and payloads of the fragments among ``packets``.
+def described(
+    packets: Packets, rows: Int64s, *, tunnels: bool
+) -> tuple[list[str], list[ByName], list[bytes]]:
+    """Datagrams, facts (``Fragment``) and payloads of fragments among ``packets``.
 
     Args:
+        rows: which, as in ``Packets.fragments``.
         tunnels: those in networks that tunnels number are no part of datagrams outside.
     """
-    records = packets.fragments + packets.first
+    records = rows + packets.first
     hosts = packets.datagrams.hosts
     data = packets.datagrams.data
     kept = (
         k.SOURCE, k.DESTINATION, k.PROTOCOL, k.IP_ID, k.FRAGMENT, k.LENGTH, k.TTL, k.PACKET_TYPE,
         k.START, k.STOP, k.NETWORK, k.TUNNEL,
     )  # fmt: skip
-    fields = [packets.columns[field][packets.fragments].tolist() for field in kept]
+    fields = [packets.columns[field][rows].tolist() for field in kept]
     frames = packets.records.original, packets.records.captured, packets.records.link
     fields += [column[records].tolist() for column in frames]
     names = {number: hosts[number] for number in {*fields[0], *fields[1]}}

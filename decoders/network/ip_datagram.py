@@ -11,17 +11,47 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from seqaudit.decoders.contract.events import FRAME_BITS, ByName
+from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network.packets import FrameOutcome
 
 MISSING_RANGES: Final = 16  # told of an incomplete datagram
 MAX_IPV4_BYTES: Final = 65_535 - 20
 UDP: Final = 17
-#: Bytes by which a repeat of a fragment is known: a snap length leaves less of one in a tunnel.
-PRINT_BYTES: Final = 16
+#: A datagram is given up so long behind its first fragment.
+TIMEOUT_NS: Final = 30_000_000_000
 FRAGMENT_WEIGHT: Final = 256  # bytes that Python needs around a fragment's own
 
+#: A repeat of a fragment is known by its place and its first two words: a snap length leaves less
+#: of one in a tunnel. Each is multiplied by an odd number of its own.
+WORD_BYTES: Final = 8
+WORD: Final = (1 << 64) - 1
+ODD: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
+
 Span = tuple[int, int]
+
+
+def fragment_prints(
+    data: bytes | bytearray | memoryview, offset: Int64s, start: Int64s, length: Int64s
+) -> npt.NDArray[np.uint64]:
+    """``Fragment.print`` of fragments that were captured whole, (count,) uint64.
+
+    Args:
+        data: they are in.
+        offset: of each in its datagram.
+        start, length: of each in ``data``.
+    """
+    place = np.arange(2 * WORD_BYTES)
+    heads = np.frombuffer(data, np.uint8)[
+        np.minimum(start[:, None] + place, len(memoryview(data)) - 1)
+    ]
+    heads[place >= length[:, None]] = 0
+    words = *heads.view("<u8").T, (offset << 32 | length).astype(np.uint64)
+    first, second, third = (word * np.uint64(odd) for word, odd in zip(words, ODD, strict=True))
+    return np.asarray(first ^ second ^ third, np.uint64)
 
 
 @dataclass(slots=True)
@@ -120,8 +150,40 @@ class Fragment:
 
     @property
     def print(self) -> int:
-        """What a repeat of this very fragment shares with it; of use in this process only."""
-        return hash((self.start, self.stop, self.payload[:PRINT_BYTES]))
+        """What a repeat of this very fragment shares with it (``fragment_prints``)."""
+        head = int.from_bytes(self.payload[: 2 * WORD_BYTES], "little")
+        words = head & WORD, head >> 64, self.start << 32 | int(self.facts["length"])
+        first, second, place = (word * odd for word, odd in zip(words, ODD, strict=True))
+        return (first ^ second ^ place) & WORD
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentRun:
+    """Fragments of one datagram that came one behind the other, in one split.
+
+    Attributes:
+        first: the earliest.
+        rows: of all, (count,) int64, as in ``Packets.fragments``.
+        frame, at_ns: of the last; the frame is of the job.
+        stop: where the last ends in the datagram.
+        more: of the last.
+        body: bytes from the start of the first on, all of them captured.
+        longest: bytes of one.
+    """
+
+    first: Fragment
+    rows: Int64s
+    frame: int
+    at_ns: int
+    stop: int
+    more: bool
+    body: bytes
+    longest: int
+    sums: FrameSums
+    low_ttl: int
+    high_ttl: int
+    outgoing: bool
+    prints: set[int]
 
 
 @dataclass(slots=True)
@@ -182,6 +244,37 @@ class Assembly:
             self.total = fragment.stop
         self.longest = max(self.longest, fragment.stop - fragment.start)
         self._insert(fragment)
+
+    def takes(self, run: FragmentRun) -> bool:
+        """Whether a run is new as a whole, and agrees with what came before it."""
+        low, high = self._touched(run.first.start, run.stop)
+        reached = self._spans[-1][1] if self._spans else 0
+        ends_well = (
+            (self.total is None and (run.more or reached <= run.stop))
+            or (self.total is not None and run.more and run.stop < self.total)
+        )  # fmt: skip
+        near = all(abs(at_ns - self.first.at_ns) <= TIMEOUT_NS for at_ns in run.sums.times)
+        return low == high and ends_well and near and not self.spoiled
+
+    def add_run(self, run: FragmentRun) -> None:
+        """What ``add`` does with each fragment of it; only if it ``takes`` that."""
+        self.frames.setdefault(run.frame >> FRAME_BITS, FrameSums()).add(run.sums)
+        self.last_frame = max(self.last_frame, run.frame)
+        self.low_ttl = min(self.low_ttl, run.low_ttl)
+        self.high_ttl = max(self.high_ttl, run.high_ttl)
+        self.outgoing = self.outgoing or run.outgoing
+        self.prints |= run.prints
+        if run.first.start == 0:
+            self.head = run.first
+        if not run.more:
+            self.total = run.stop
+        self.longest = max(self.longest, run.longest)
+        span = run.first.start, run.stop
+        place = bisect_left(self._spans, span)
+        self._spans.insert(place, span)
+        self._parts.insert(place, run.body)
+        self.covered += len(run.body)
+        self.held_bytes += len(run.body)
 
     def contradiction(self, fragment: Fragment) -> str:
         """Why the fragment cannot belong here; "" if it can."""

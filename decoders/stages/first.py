@@ -27,7 +27,6 @@ from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.network.account_rows import PieceAccount
 from seqaudit.decoders.network.checksums import ChecksumCheck
 from seqaudit.decoders.network.fragment_rows import (
-    fragments_of,
     prints_batch,
     prints_in,
     segment_batch,
@@ -147,9 +146,7 @@ def _fragments(
     if packets.datagrams.capture in settings.tunnelled:
         prints = prints_in(packets, claimed)
     if assembler is not None:
-        if prints is not None:
-            yield from assembler.feed([prints])
-        yield from assembler.feed(fragments_of(packets, settings))
+        yield from assembler.feed_piece(packets, prints)
         return
     if prints is not None:
         yield prints_batch(prints)

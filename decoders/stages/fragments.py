@@ -23,15 +23,23 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.contract.events import FRAME_BITS, ByName, Flag
-from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
+from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS, Int64s
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import OF_NOBODY, Account, Accounts
 from seqaudit.decoders.network.checksums import ChecksumCheck
 from seqaudit.decoders.network.copies import NO_PRINT, WITH_ID, Prints, SoughtCopies, prints_of
-from seqaudit.decoders.network.fragment_rows import described
-from seqaudit.decoders.network.ip_datagram import Assembly, DatagramFate, Fragment, FrameSums
+from seqaudit.decoders.network.fragment_rows import described, fragments_of
+from seqaudit.decoders.network.fragment_runs import runs_of
+from seqaudit.decoders.network.ip_datagram import (
+    TIMEOUT_NS,
+    Assembly,
+    DatagramFate,
+    Fragment,
+    FragmentRun,
+    FrameSums,
+)
 from seqaudit.decoders.network.networks import NetworksSeen, elsewhere
-from seqaudit.decoders.network.packets import SETTLED, FrameOutcome, PacketReader
+from seqaudit.decoders.network.packets import SETTLED, FrameOutcome, PacketReader, Packets
 from seqaudit.decoders.stages.registry import NOBODY, DecodeSettings, Dispatcher
 from seqaudit.decoders.stages.whole import FRAME_MASK, Whole, packets_of, separated
 from seqaudit.decoders.tcp.segments import (
@@ -45,7 +53,6 @@ from seqaudit.decoders.tcp.segments import (
 )
 from seqaudit.decoders.tcp.wire import Segment
 
-TIMEOUT_NS: Final = 30_000_000_000
 DUPLICATE_NS: Final = k.WINDOW_NS  # as of datagrams in one piece
 
 #: Bytes of incomplete datagrams held at once; beyond it the oldest is given up. Only a piece that
@@ -150,11 +157,30 @@ class Assembler:
                 self._make_ready(self._waiting.tell(part))
             else:
                 self._add(part)
-            while self._held > self._limit:
-                self._give_up(next(iter(self._open)))
-            waiting = max(len(self._ready), len(self._accounts.problems))
-            if waiting >= BATCH_DATAGRAMS or self._ready_bytes >= BATCH_BYTES:
-                yield from self._flush()
+            yield from self._relieve()
+
+    def feed_piece(self, packets: Packets, prints: Prints | None) -> Iterator[pa.RecordBatch]:
+        """``feed`` of what a piece has: runs of fragments together, and the others one by one."""
+        if prints is not None:
+            yield from self.feed([prints])
+        taken: list[Int64s] = []
+        if packets.datagrams.capture not in self._settings.tunnelled:  # there order counts
+            for run in runs_of(packets, self._settings):
+                if self._add_run(run):
+                    taken.append(run.rows)
+                yield from self._relieve()
+        left = packets.fragments
+        if taken:
+            left = np.setdiff1d(left, np.concatenate(taken), assume_unique=True)
+        yield from self.feed(fragments_of(packets, self._settings, left))
+
+    def _relieve(self) -> Iterator[pa.RecordBatch]:
+        """Give up what is more than may be held, and decode what is enough for once."""
+        while self._held > self._limit:
+            self._give_up(next(iter(self._open)))
+        waiting = max(len(self._ready), len(self._accounts.problems))
+        if waiting >= BATCH_DATAGRAMS or self._ready_bytes >= BATCH_BYTES:
+            yield from self._flush()
 
     def flush(self) -> Iterator[pa.RecordBatch]:
         """Decode what is complete now, so that ``segments`` has what came up to here."""
@@ -179,12 +205,29 @@ class Assembler:
             or self._begins_anew(key, assembly, fragment)
         ):
             self._give_up(key)
-            assembly = None
+        self._take_in(key, fragment, fragment)
+
+    def _add_run(self, run: FragmentRun) -> bool:
+        """Whether it was taken; else its fragments have to be added one by one."""
+        key = run.first.capture, run.first.datagram
+        assembly = self._open.get(key)
+        if self._is_near(key, run.first.at_ns):
+            return False
+        if assembly is not None and (self._repeated(key, assembly) or not assembly.takes(run)):
+            return False
+        self._take_in(key, run.first, run)
+        return True
+
+    def _take_in(self, key: Key, first: Fragment, part: Fragment | FragmentRun) -> None:
+        assembly = self._open.get(key)
         if assembly is None:
-            assembly = self._open[key] = Assembly(fragment)
+            assembly = self._open[key] = Assembly(first)
             self._held += assembly.weight
         self._held -= assembly.weight
-        assembly.add(fragment)
+        if isinstance(part, FragmentRun):
+            assembly.add_run(part)
+        else:
+            assembly.add(part)
         self._held += assembly.weight
         if not assembly.complete:
             return
@@ -193,18 +236,18 @@ class Assembler:
         if assembly.spoiled:
             self._ask_whose(assembly)
         else:
-            self._complete(key, assembly, fragment)
+            self._complete(key, Whole(assembly, first.capture, part.frame, part.at_ns))
 
-    def _complete(self, key: Key, assembly: Assembly, last: Fragment) -> None:
+    def _complete(self, key: Key, whole: Whole) -> None:
+        assembly, capture, at_ns = whole.assembly, whole.capture, whole.at_ns
         digest = hash((assembly.total, assembly.body()))
-        again = self._came_before(key, last.at_ns, digest, assembly)
-        whole = Whole(assembly, last.capture, last.frame, last.at_ns)
+        again = self._came_before(key, at_ns, digest, assembly)
         inner = None
-        if last.capture in self._settings.tunnelled:
+        if capture in self._settings.tunnelled:
             inner, whole.print = self._look_into(whole)
         if whole.print & WITH_ID:
-            key = last.capture, f"print {whole.print}"
-            again = self._came_before(key, last.at_ns, whole.print, assembly) or again
+            key = capture, f"print {whole.print}"
+            again = self._came_before(key, at_ns, whole.print, assembly) or again
         whole.flags = Flag.NETWORK_DUPLICATE if again else 0
         if inner is not None and self._is_elsewhere(assembly.first, inner):
             self._settle(assembly, FrameOutcome.OTHER, ELSEWHERE)
@@ -235,7 +278,8 @@ class Assembler:
         tunnels = self._settings.chosen_of(whole.capture).tunnels
         told = NO_PRINT
         for packets in self._reader(whole.capture, split).read(packets_of([whole])):
-            for carrier, facts, payload in zip(*described(packets, tunnels=tunnels), strict=True):
+            inside = described(packets, packets.fragments, tunnels=tunnels)
+            for carrier, facts, payload in zip(*inside, strict=True):
                 outer = assembly.first.facts
                 facts |= {"outgoing": int(assembly.outgoing)}
                 if "network" not in facts and "network" in outer:
@@ -281,11 +325,16 @@ class Assembler:
             self._ready_bytes += size
             self._seen_bytes += size
 
+    def _is_near(self, key: Key, at_ns: int) -> bool:
+        """Whether what comes at a time may repeat a completed datagram."""
+        known = self._remembered.get(key)
+        return known is not None and abs(at_ns - known.at_ns) <= TIMEOUT_NS
+
     def _repeated(self, key: Key, assembly: Assembly) -> Remembered | None:
         """The completed datagram that these are mere repeats of, if so."""
-        known = self._remembered.get(key)
-        if known is None or abs(assembly.first.at_ns - known.at_ns) > TIMEOUT_NS:
+        if not self._is_near(key, assembly.first.at_ns):
             return None
+        known = self._remembered[key]
         return known if assembly.prints <= known.prints else None
 
     def _begins_anew(self, key: Key, assembly: Assembly, fragment: Fragment) -> bool:

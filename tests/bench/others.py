@@ -4,9 +4,11 @@
 fields) and seqaudit on one, ``all 300k`` on one of each kind, and prints a table. Kinds: ``web``
 (HTTP-like connections from SYN to FIN), ``tls`` (long ones of random bytes), ``middle`` (200 flows
 caught in the middle, the rule in ring buffers), ``short`` (a connection for every few bytes),
-``dns`` (UDP questions and answers), ``scan`` (connections without a byte), ``mixed`` (all but
-these) and ``merged`` (the same, of captures that were put together piece by piece). Ethernet, IPv4,
-little-endian pcap with microseconds; the same kind and size give the same bytes.
+``dns`` (UDP questions and answers), ``scan`` (connections without a byte), ``bulk`` (datagrams of
+60,000 bytes in IP fragments), ``tunnels`` (web, TLS and DNS in VXLAN), ``narrow`` (the same in a
+tunnel whose way is too narrow for it), ``mixed`` (none of these four) and ``merged`` (the same, of
+captures that were put together piece by piece). Ethernet, IPv4, little-endian pcap with
+microseconds; the same kind and size give the same bytes.
 """
 
 import argparse
@@ -28,6 +30,8 @@ FLOWS: Final = 200
 MSS: Final = 1_400
 MERGED_FRAMES: Final = 100  # of one capture in a row
 _LINKS: Final = bytes.fromhex("020000000001020000000002") + b"\x08\x00"
+#: Makes the frames of one flow.
+Made = Callable[[random.Random, int], Iterator[bytes]]
 _PAGE: Final = b"<p>the quick brown fox jumps over the lazy dog, again and again</p>\r\n"
 
 
@@ -124,14 +128,54 @@ def scan(chance: random.Random, number: int) -> Iterator[bytes]:
     yield from _opened(Host(chance, number // 20, chance.randrange(1, 1 << 16)))
 
 
+def bulk(chance: random.Random, number: int) -> Iterator[bytes]:
+    """Large datagrams, as of a test of bandwidth."""
+    host = Host(chance, number, 5001)
+    for _ in range(4):
+        yield from _in_parts(host.udp(0, chance.randbytes(60_000)), 1_500)
+
+
+def _tunnelled(made: Made, longest: int = 65_535) -> Made:
+    """The same in VXLAN.
+
+    Args:
+        longest: packet that comes in one piece.
+    """
+
+    def carried(chance: random.Random, number: int) -> Iterator[bytes]:
+        ends = Host(chance, number % 8, 4789)
+        for frame in made(chance, number):
+            header = struct.pack(">II", 0x08000000, 7 << 8)
+            yield from _in_parts(ends.udp(0, header + frame), longest)
+
+    return carried
+
+
+def _in_parts(frame: bytes, longest: int) -> Iterator[bytes]:
+    """A frame, or those of the fragments of its packet."""
+    if len(frame) - 14 <= longest:
+        yield frame
+        return
+    carried, step = frame[34:], (longest - 20) // 8 * 8
+    for at in range(0, len(carried), step):
+        part = carried[at : at + step]
+        place = at >> 3 | (0x2000 if at + step < len(carried) else 0)
+        head = frame[14:16] + struct.pack(">H", 20 + len(part)) + frame[18:20]
+        yield frame[:14] + head + struct.pack(">H", place) + frame[22:34] + part
+
+
+_CARRIED: Final = (web, tls, dns)
 _ALL: Final = (web, tls, middle, short, dns, dns)
-KINDS: Final[dict[str, tuple[Callable[[random.Random, int], Iterator[bytes]], ...]]] = {
+KINDS: Final[dict[str, tuple[Made, ...]]] = {
     "web": (web,),
     "tls": (tls,),
     "middle": (middle,),
     "short": (short,),
     "dns": (dns,),
     "scan": (scan,),
+    "bulk": (bulk,),
+    "tunnels": tuple(_tunnelled(made) for made in _CARRIED),
+    "narrow": tuple(_tunnelled(made, 1_440) for made in _CARRIED),
     "mixed": _ALL,
     "merged": _ALL,
 }

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from seqaudit.decoders.capture.pieces import plan_pieces
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Flag, Kind
+from seqaudit.decoders.network import packets as packets_module
 from seqaudit.decoders.network.ip_datagram import Fragment
 from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.stages import fragments, registry
@@ -637,11 +638,14 @@ def traffic(draw: st.DrawFn) -> list[tuple[bytes, int]]:
 def test_cuts_and_stages_change_nothing(
     tmp_path: Path, packets: list[tuple[bytes, int]], nested: bool, data: st.DataObject
 ) -> None:
+    """However much of the capture is looked at at once."""
     times = [START + sum(pause for _, pause in packets[: n + 1]) for n in range(len(packets))]
     capture = pcap([ethernet(packet) for packet, _ in packets], times_ns=times)
     path = write(tmp_path / "cut.pcap", capture)
     whole = run(path, nested=nested)
-    assert same(run(path, in_piece=True, nested=nested)) == same(whole)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packets_module, "STEP", data.draw(st.sampled_from([2, 3, 5, 16_384])))
+        assert same(run(path, in_piece=True, nested=nested)) == same(whole)
     borders = record_offsets(capture)[1:-1]
     if borders:
         cuts = sorted(data.draw(st.sets(st.sampled_from(borders), min_size=1)))
