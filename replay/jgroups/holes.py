@@ -30,20 +30,24 @@ class LinkHoles:
 
     def __init__(self) -> None:
         self._of: dict[str | None, RangeSet] = {}  # by who sent it; null: it never said so
-        self._ended: dict[str | None, int] = {}  # where a connection of it ended unseen
+        #: Where a connection ended unseen, by who sent and who was sent to.
+        self._ended: dict[str | None, dict[str | None, int]] = {}
 
     def saw(self, event: Event) -> None:
         """A HOLE or END event, or what follows one.
 
-        Where nothing shows how a connection ended, and its sender says something later, what it
-        said last by the former may not be captured.
+        Where nothing shows how a connection ended, and its sender says something to the same member
+        later, what it said last by the former may not be captured.
         """
         if event.wire_kind == ENDED:
-            self._ended.setdefault(event.source, event.frame)
+            self._ended.setdefault(event.source, {}).setdefault(event.destination, event.frame)
         elif event.wire_kind == HOLE:
             self._add(event.source, event.details()["since"], event.frame)
-        elif self._ended and (since := self._ended.pop(event.source, None)) is not None:
-            self._add(event.source, since, event.frame)
+        elif self._ended and (ended := self._ended.get(event.source)):
+            to = event.destination
+            for member in list(ended) if to is None else (to, None):  # null: it has not spoken
+                if (since := ended.pop(member, None)) is not None:
+                    self._add(event.source, since, event.frame)
 
     def _add(self, source: str | None, since: int, frame: int) -> None:
         self._of.setdefault(source, RangeSet()).add(since, max(frame, since + 1))
