@@ -36,6 +36,7 @@ from seqaudit.pipeline.report.totals import Losses, messages_of, totals_of
 from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.captures.borders import Borders
+from seqaudit.replay.captures.order import without_order
 from seqaudit.replay.contract import results as rows_of
 from seqaudit.replay.contract.engine import Compared, Replayed
 from seqaudit.replay.contract.finding import PlacedFinding
@@ -208,6 +209,7 @@ class _Sections:
                         others.get((row["capture"], row["stream"] or ""), {}),
                         ends[row["capture"]][1],
                         self._accounts.tunnels.get(row["capture"]),
+                        ordered=row["capture"] not in self._accounts.unordered,
                     ),
                     row["capture"],
                 ),
@@ -225,6 +227,8 @@ class _Sections:
         tables: dict[str, dict[str, list[Row] | PackedRows[Row]]] = {}
         for row in self._rows.of(rows_of.TABLE):
             detail = dict(settled(row["detail"], self._accounts.extents[row["capture"]][1]))
+            if row["capture"] in self._accounts.unordered:
+                detail = without_order(detail)
             name = detail.pop("table")
             for key in _IDENTITIES:
                 if detail.get(key) is not None:
@@ -419,6 +423,8 @@ def _stream(
     others: Mapping[str, object],
     end_ns: int | None,
     tunnels: Tunnels | None,
+    *,
+    ordered: bool,
 ) -> StreamRow:
     own = row["detail"]
     place = _named(row, own["sender"], own["receiver"], called)
@@ -427,7 +433,8 @@ def _stream(
         came_by = tunnels.between(*(called.addresses_of(row["capture"], end) for end in ends))
         if came_by:
             place["tunnels"] = came_by
-    return cast(StreamRow, {**settled(own, end_ns), **place, **others})
+    told = cast(StreamRow, {**settled(own, end_ns), **place, **others})
+    return told if ordered else without_order(told)
 
 
 def _connection(

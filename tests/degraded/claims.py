@@ -53,6 +53,7 @@ STATED: Final[Mapping[str, tuple[str, ...]]] = {
     "head-no-at": _BEGUN_LATER,
     "middle": _BEGUN_LATER,
     "rotated": _BEGUN_LATER,
+    "joined": _BEGUN_LATER + _OF_PEERS,
     "snap": _OF_PEERS,
     "one-way": _OF_PEERS,
     "forwarded": _SEEN_TWICE,

@@ -430,6 +430,11 @@ def test_a_clock_that_is_being_set_is_off_by_as_much_to_the_end() -> None:
     assert sorted(off) == off and len(set(off)) > 5
 
 
+def test_joined_files_hold_everything_of_two_hosts_and_then_the_others() -> None:
+    found = numbers(spoiled("joined", ("10.0.0.1", "10.0.0.2")))
+    assert found == [n for n in range(1, 41) if n % 5] + [n for n in range(1, 41) if n % 5 == 0]
+
+
 def test_a_torn_file_ends_in_its_last_record(tmp_path: Path) -> None:
     found = spoiled("torn", 30)
     (path,) = auditing.written(found, tmp_path)

@@ -291,6 +291,27 @@ def _holes(subject: Subject) -> Sequence[tuple[int, int]]:
     return [(percent, place) for percent in (2, 10, 30) for place in range(20)]
 
 
+def _joined(subject: Subject, choice: tuple[str, str]) -> Spoiled:
+    """Files that one sniffer or tap wrote beside each other, joined one behind the other."""
+    first, _ = choice
+    capture = subject.capture
+
+    def in_first(record: Record) -> bool:
+        if first in ("sent", "received"):
+            sent = (hosts.ends(capture, record) or ("",))[0] == subject.at
+            return sent == (first == "sent")
+        return hosts.between(capture, record, choice)
+
+    front = [record for record in capture.records if in_first(record)]
+    return _same_place(subject, [*front, *(r for r in capture.records if not in_first(r))])
+
+
+def _joins(subject: Subject) -> Sequence[tuple[str, str]]:
+    """Of the two directions, or of two hosts and of all others."""
+    ways = [] if subject.at == "between" else [("sent", "received"), ("received", "sent")]
+    return [*ways, *hosts.pairs(subject.capture)]
+
+
 def _with_hole(subject: Subject, choice: tuple[int, int]) -> Spoiled:
     percent, place = choice
     records = subject.capture.records
@@ -900,6 +921,7 @@ WAYS: Final[tuple[Way, ...]] = (
     Way("unheard", "all that one host sent is missing", _senders, _unheard),
     Way("small", "frames longer than N are missing", lambda s: (100, 200, 400), _without_large),
     Way("large", "frames up to N are missing", lambda s: (80, 100, 200, 400), _without_small),
+    Way("joined", "files of directions or hosts one behind the other", _joins, _joined),
     Way("torn", "the file ends N bytes early", lambda s: (1, 7, 30, 70), _torn),
     Way(
         "unsummed",

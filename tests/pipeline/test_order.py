@@ -140,6 +140,27 @@ def test_a_clock_that_is_set_back_is_said_and_the_order_of_records_is_kept(
         assert [s.get(key) for s in other["streams"]] == [s.get(key) for s in whole["streams"]]
 
 
+def test_what_a_receiver_had_cannot_be_told_where_files_of_two_directions_were_joined(
+    spoiled: Any,
+) -> None:
+    """Nothing tells that from a clock that was set back, and what rests on the order is null."""
+    here = bytes((10, 80, 0, 3))
+
+    def sent(record: tuple[int, bytes]) -> bool:
+        return record[1][34:38] == here
+
+    def joined(found: Records) -> Records:
+        return [r for r in found if sent(r)] + [r for r in found if not sent(r)]
+
+    whole, other = spoiled(joined)
+    assert [f["rule"] for f in of_captures(other)] == ["CP014"]
+    assert any(stream["delivered"] for stream in whole["streams"])
+    for stream in other["streams"]:
+        assert stream["delivered"] is None and stream["lost"] is None
+        assert stream["lost_seqnos"] is None
+    assert any("time goes back" in s["unknown"].get("delivered", "") for s in other["streams"])
+
+
 def test_one_late_record_that_may_stand_behind_a_step_is_said(spoiled: Any) -> None:
     """Record 95 came after a pause, and none of its sender before it is late by so little."""
     _, other = spoiled(

@@ -135,11 +135,14 @@ class _UnicastFindings(ReceiverFindings, SenderFindings):
         before = self._before(pair).get(stream.key)
         if before is not None and stream.arrivals:
             named_again = all(one.named_again() for one in (before, stream))
+            both = (before.first, "the connection before"), (stream.first, "this one")
+            evidence = [(mark, shows) for mark, shows in both if mark is not None]
             yield self.make(
                 stream, "UC022", SHOWN if named_again else LIKELY,
                 "{sender_member} opened connection {conn_id} to {receiver_member}, after "
                 "connection {before}.",
                 mark=stream.first,
+                evidence=evidence,
                 facts={"conn_id": stream.conn_id, "before": before.conn_id},
             )  # fmt: skip
         acks = stream.kinds("ACK")
