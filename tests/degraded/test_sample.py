@@ -61,7 +61,7 @@ def test_what_a_report_says_was_delivered_is_held_against_the_truth(fixtures: Pa
     row = {
         "id": "s", "kind": "samples", "role": "receiver", "receiver": subscriber["zid"],
         "subscriber": subscriber["key"], "source": "{}/{}".format(*subscriber["delivered"][0][2:4]),
-        "delivered": [[0, 7], [13, 20]],
+        "delivered": [[0, 7], [13, 20]], "delivered_unsure": [],
     }  # fmt: skip
     row |= {"unrecovered": None}
     report = {"streams": [row], "findings": []}
