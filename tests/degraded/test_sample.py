@@ -81,7 +81,7 @@ def test_a_loss_is_held_against_the_truth_where_it_is_proven_or_frames_are_missi
         "id": "s", "kind": "samples", "role": "receiver", "receiver": subscriber["zid"],
         "subscriber": subscriber["key"], "source": "{}/{}".format(*subscriber["delivered"][0][2:4]),
         "delivered": [[0, 6]], "unrecovered": 1, "unrecovered_seqnos": [[7, 7]], "lost": 1,
-        "lost_proven": proven,
+        "lost_proven": proven, "delivered_unsure": [],
     }  # fmt: skip
     of_capture = [{"rule": rule, "certainty": "proven", "stream": None}] if rule else []
     found = list(refuted_figures(recording, {"streams": [row], "findings": of_capture}))
