@@ -7,10 +7,9 @@ table, suffix]``: the tables they refer to belong to the session, which is the c
 engine resolves them (zenoh.md 6).
 
 Nothing on the wire says "zenoh". A batch is claimed on evidence that other bytes do not have by
-chance: a handshake, a Join, a SourceInfo, the user's word, or zenoh's own port where it reads as
-zenoh to the last byte. A batch that merely reads as zenoh is not claimed, but its rows go on,
-marked ``doubt``: the engine counts them where the session proves to be one. So it is with one that
-the snap length cut off, as far as it reads.
+chance: a handshake, a Join, a SourceInfo, or the user's word. A batch that merely reads as zenoh is
+not claimed, but its rows go on, marked ``doubt``: the engine counts them where the session proves
+to be one. So it is with one that the snap length cut off, as far as it reads.
 """
 
 import base64
@@ -24,7 +23,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, ByName, Flag, Kind, compact
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.contract.zenoh_detail import LARGE, Detail
+from seqaudit.decoders.contract.zenoh_detail import LARGE, PORT, Detail
 from seqaudit.decoders.kernels.loader import (
     Buffer,
     Int64s,
@@ -40,7 +39,6 @@ from seqaudit.decoders.zenoh import messages
 
 SYSTEM: Final = "zenoh"
 _MULTICAST: Final = int(Flag.MULTICAST)
-PORT: Final = 7447  # of routers; peers choose theirs (zenoh.md 2.1)
 SCOUTING_PORT: Final = 7446
 
 #: Output rows of one round; the largest batch needs less.

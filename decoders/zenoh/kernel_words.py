@@ -21,7 +21,7 @@ SCOUTING = 2  # the scouting port is one of its ports
 NOT_OURS = 4  # nobody may claim it
 BARRIER = 16  # no batch: every run ends here
 LARGE = 32  # a datagram that no run takes in: it may be dropped alone, by a full socket buffer
-PORT = 8  # zenoh's own port: what reads as zenoh to its last byte is
+PORT = 8  # zenoh's own port: what reads as zenoh to its last byte may be
 
 NOTHING = 0  # STATUS: not zenoh
 DECODED = 1

@@ -48,7 +48,7 @@ class ZenohEnds(SessionEnds):
 
     def over(self, engine: ZenohEngine) -> "ZenohEnds | None":
         """With what the engine knows of a conversation that is over; null: it is not zenoh."""
-        if not engine.recognised:
+        if not engine.recognition.shown:
             return None
         named = {at: end.zid for at, end in engine.link.ends.items() if end.zid is not None}
         self.nodes.update(named)

@@ -19,7 +19,8 @@ what was published, the subscribers behind this leg, their queries (``replay.zen
 The engine knows no bytes: a fragmented message whose first piece does not say what it is has to be
 put together by the rules for its counter, and is then read by the reader that is handed in.
 
-A batch that only might be zenoh (``doubt``) counts if the session proves to be one.
+A batch that only might be zenoh (``doubt``) counts if the session proves to be one: by another
+batch, or on zenoh's port by the order of its frames (``recognition``).
 """
 
 from collections import Counter
@@ -47,6 +48,7 @@ from seqaudit.replay.zenoh.moments import Moments
 from seqaudit.replay.zenoh.parameters import PARAMETERS
 from seqaudit.replay.zenoh.queries import Queries
 from seqaudit.replay.zenoh.reasons import LAPSED, LINKS, UNDECLARED, UNJOINED
+from seqaudit.replay.zenoh.recognition import Recognition
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, Jump, Source, Sources, Unnumbered
 from seqaudit.replay.zenoh.subscriber import Subscriber
 from seqaudit.replay.zenoh.timers import SETTLED_NS, Timers
@@ -67,8 +69,8 @@ class ZenohEngine:
 
     Attributes:
         passing: what goes over, for the capture at the other end; null: there is none.
-        doubted, doubted_frames, cut_frames: of pieces, messages and frames that only might be
-            zenoh, and of these frames those that are cut off.
+        recognition: whether this is zenoh at all.
+        cut_frames: of pieces, frames that only might be zenoh and are cut off.
         whole: of pieces, messages that were fragmented.
     """
 
@@ -84,9 +86,7 @@ class ZenohEngine:
         self.passing = passing
         self.parameters = EngineParameters("zenoh", PARAMETERS, given)
         document = self.parameters.value("rules") == "document"
-        self.recognised = False
-        self.doubted: dict[int, Counter[str]] = {}
-        self.doubted_frames: Counter[int] = Counter()
+        self.recognition = Recognition(conversation)
         self.cut_frames: Counter[int] = Counter()
         self.whole: dict[int, Counter[str]] = {}
         self.unreadable = 0
@@ -146,12 +146,9 @@ class ZenohEngine:
             self._cut_off(event, detail)
             return
         if word == "batches":
-            self.doubted_frames[event.frame >> FRAME_BITS] += event.count
+            self.recognition.frames[event.frame >> FRAME_BITS] += event.count
             return
-        if detail.get("doubt"):
-            self.doubted.setdefault(event.frame >> FRAME_BITS, Counter())[word] += event.count
-        else:
-            self.recognised = True
+        self.recognition.takes(event, doubted=bool(detail.get("doubt")))
         assert event.source is not None and event.destination is not None
         if self.passing is not None:
             self._note_passing(self.passing, event, detail)

@@ -34,7 +34,7 @@ ELSEWHERE: Final = dict.fromkeys(LINK_RULES, "needs captures of two places") | {
 
 def results(engine: ZenohEngine, capture: int, end_ns: int) -> list[Result]:
     """Everything there is to say about one session in one capture."""
-    if not engine.recognised:
+    if not engine.recognition.shown:
         return []
     return list(_rows(ZenohReporter(engine, capture)))
 
@@ -72,11 +72,12 @@ def _rows(report: ZenohReporter) -> Iterator[Result]:
 def _accounts(report: ZenohReporter) -> Iterator[Result]:
     """Frames that might have been zenoh and are; messages that were fragmented."""
     engine = report.engine
-    pieces = engine.doubted_frames.keys() | engine.whole.keys() | engine.doubted.keys()
+    doubted = engine.recognition
+    pieces = doubted.frames.keys() | engine.whole.keys() | doubted.messages.keys()
     for piece in sorted(pieces | engine.cut_frames.keys()):
-        frames, cut = engine.doubted_frames[piece], engine.cut_frames[piece]
+        frames, cut = doubted.frames[piece], engine.cut_frames[piece]
         cut_off = {"truncated": cut} if cut else {}
-        messages = dict(engine.doubted.get(piece, {}))
+        messages = dict(doubted.messages.get(piece, {}))
         for word, count in engine.whole.get(piece, {}).items():
             messages[word] = messages.get(word, 0) + count
         detail = {

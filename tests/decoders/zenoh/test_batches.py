@@ -142,7 +142,7 @@ def test_declarations() -> None:
         b"\x9e\x21\x08\x85\x09\x5f" + z.sized(b"\x03\x01/x"),
         priority=0,
     )
-    rows, status = decoded(z.batches([z.init(), batch], mode=wire.PORT))
+    rows, status = decoded(z.batches([z.init(), batch], mode=wire.KNOWN))
     assert status == [wire.DECODED] * 2
     assert [(r["wire_kind"], r["detail"]) for r in rows[2:]] == [
         ("declare.keyexpr", {"id": 1, "key": [0, 1, "demo/sensor"]}),
@@ -180,7 +180,7 @@ def test_a_heartbeat_is_located_and_other_pushes_without_source_info_are_runs() 
     row = decoded(z.batches([z.init(), beat]))[0]
     assert row[-1]["detail"] == {"key": [2, 1, ""], "qos": 13, "bytes": 4, "value": 2, "doubt": 1}
     plain = [z.frame(n, z.push(z.put(None)), z.push(z.put(None))) for n in range(200)]
-    rows, status = decoded(z.batches(plain, mode=wire.PORT))
+    rows, status = decoded(z.batches(plain, mode=wire.KNOWN))
     assert status == [wire.DECODED] * 200
     last = rows[-1]
     assert (last["wire_kind"], last["seqno"], last["detail"]["key"]) == ("push", None, [1, 1, ""])
@@ -247,7 +247,7 @@ def test_fragments_say_what_their_message_is_where_it_begins() -> None:
         z.fragment(11, message[1000:], more=False),
         z.fragment(13, message[:1], more=True, first=True, drop=True),
     ]
-    rows, _ = decoded(z.batches([z.init(), *pieces], mode=wire.PORT))
+    rows, _ = decoded(z.batches([z.init(), *pieces], mode=wire.KNOWN))
     first, last, dropped = rows[1:]
     assert [(r["seqno"], r["kind"]) for r in rows[1:]] == [
         (10, Kind.DATA), (11, Kind.DATA), (13, Kind.DATA),
@@ -265,7 +265,7 @@ def test_compressed_and_plain_batches_behind_a_batch_header() -> None:
         rows, status = decoded(z.batches([payload]))
         assert status == [wire.DECODED]
         assert [(r["seqno"], r["stop_seqno"]) for r in rows] == [(5, 6), (0, 20)]
-    _, status = decoded(z.batches([b"\x00\x03\x00"], mode=wire.PORT))
+    _, status = decoded(z.batches([b"\x00\x03\x00"], mode=wire.KNOWN))
     assert status == [wire.DECODED]
 
 
@@ -296,16 +296,16 @@ def test_a_batch_that_was_cut_off_and_may_be_anybodys_is_not_claimed_and_its_row
         assert status == [wire.WEAK_CUT]
         assert [r["wire_kind"] for r in rows] == ["Frame", "response_final", "cut"]
         assert all(r["detail"]["doubt"] for r in rows)
-        assert decoded(z.batches([payload], cut=cut, mode=wire.PORT))[1] == [wire.TRUNCATED]
+        assert decoded(z.batches([payload], cut=cut, mode=wire.KNOWN))[1] == [wire.TRUNCATED]
 
 
 def test_what_is_cut_off_of_a_message_is_not_read_from_what_follows_in_the_capture() -> None:
     asked = z.frame(1, z.request(1, "/@adv/*/1/6/**", "_sn=1..;_anyke"))
-    rows, status = decoded(z.batches([asked, asked], cut=5, mode=wire.PORT))
+    rows, status = decoded(z.batches([asked, asked], cut=5, mode=wire.KNOWN))
     assert status == [wire.TRUNCATED] * 2
     assert "request" not in {r["wire_kind"] for r in rows}
     beat = z.frame(1, z.push(b"\x01\x04" + b"\x07\0\0\0", 0, "k"))
-    rows, status = decoded(z.batches([beat, beat], cut=3, mode=wire.PORT))
+    rows, status = decoded(z.batches([beat, beat], cut=3, mode=wire.KNOWN))
     assert status == [wire.TRUNCATED] * 2
 
 
@@ -352,7 +352,8 @@ def test_what_merely_reads_as_zenoh_is_not_claimed_and_its_rows_say_so() -> None
     assert rows[0]["count"] == 3
     assert all(row["detail"]["doubt"] == 1 for row in rows)
     assert BatchDecoder().account()["messages_by"] == {}
-    assert decoded(z.batches(weak, mode=wire.PORT))[1] == [wire.DECODED] * 3
+    assert decoded(z.batches(weak, mode=wire.PORT))[1] == [wire.WEAK] * 3  # the port is no proof
+    assert decoded(z.batches(weak, mode=wire.KNOWN))[1] == [wire.DECODED] * 3
     assert decoded(z.batches(weak, mode=wire.NOT_OURS)) == ([], [wire.NOTHING] * 3)
 
 

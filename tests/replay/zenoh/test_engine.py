@@ -660,7 +660,7 @@ def test_zn015_a_message_that_its_sender_gave_up_in_the_middle_lost_nothing_on_t
 def test_what_nobody_recognises_says_nothing() -> None:
     session = Session(opened=False).raw(b"\x04").raw(z.frame(1, b"\x1e\x1a"))
     engine, found = session.played()
-    assert (engine.recognised, found) == (False, [])
+    assert (engine.recognition.shown, found) == (False, [])
 
 
 def test_a_capture_that_began_later_counts_by_source() -> None:

@@ -1,0 +1,69 @@
+"""Whether a session is zenoh's: by one batch that other bytes are not by chance, or on zenoh's port
+by the order of its frames.
+
+Other bytes read as a frame or a fragment by chance; their sns are any then. Where a capture begins
+in mid-session, and its samples say no source, the sns of frames are all there is: the next one of
+each counter is one more (zenoh.md 8), but for what was lost.
+"""
+
+import re
+from collections import Counter
+from typing import Final
+
+from seqaudit.decoders.contract.events import FRAME_BITS, Flag
+from seqaudit.decoders.contract.zenoh_detail import PORT
+from seqaudit.replay.contract.event import Event
+
+#: Counters that are followed: a session has at most 32.
+MAX_FOLLOWED: Final = 64
+
+_OWN: Final = re.compile(rf":{PORT}(\||$)")
+
+
+def on_own_port(conversation: str) -> bool:
+    """Whether an end of a session has zenoh's port."""
+    return _OWN.search(conversation) is not None
+
+
+class Recognition:
+    """What shows that a session is zenoh's, and what only might be.
+
+    Attributes:
+        messages, frames: of pieces, those that only might be.
+    """
+
+    def __init__(self, conversation: str) -> None:
+        self.messages: dict[int, Counter[str]] = {}
+        self.frames: Counter[int] = Counter()
+        self._proven = False
+        self._on_own_port = on_own_port(conversation)
+        self._next: dict[tuple[str | None, str | None, int | None], int] = {}
+        self._followed = 0  # frames with the sn behind that of the one before it
+        self._leapt = 0  # with another
+
+    @property
+    def shown(self) -> bool:
+        return self._proven or self._followed > self._leapt
+
+    def takes(self, event: Event, *, doubted: bool) -> None:
+        """Messages of one batch, or frames of one counter each of which has the next sn."""
+        if not doubted:
+            self._proven = True
+            return
+        counts = self.messages.setdefault(event.frame >> FRAME_BITS, Counter())
+        counts[event.wire_kind] += event.count
+        if self._on_own_port and event.wire_kind in ("Frame", "Fragment"):
+            self._follow(event)
+
+    def _follow(self, event: Event) -> None:
+        assert event.seqno is not None and event.stop_seqno is not None
+        counter = event.source, event.destination, event.conn_id
+        expected = self._next.get(counter)
+        if event.flags & Flag.NETWORK_DUPLICATE:
+            return
+        self._followed += event.stop_seqno - event.seqno - 1
+        if expected is not None:
+            self._followed += event.seqno == expected
+            self._leapt += event.seqno != expected
+        if expected is not None or len(self._next) < MAX_FOLLOWED:
+            self._next[counter] = event.stop_seqno
