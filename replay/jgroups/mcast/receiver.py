@@ -286,12 +286,16 @@ class ReceiverModel(CopiesOfArrived):
         that the capture lacks may have moved it.
 
         The first word of a window that nothing told of: it begins no later, and of what is below
-        nobody can tell whether it was for it.
+        nobody can tell whether it was for it, where the member or messages of this window may have
+        come in between.
         """
         before = self.origin.spoken_at
         if self.origin.spoke(level, mark):
             self.beginning.begins(level)
-            if self._life.began_behind(self.tracker):
+            lacks = level >= self.tracker.known_stop or any(
+                self.tracker.open_within(self.start, level)
+            )
+            if lacks or self._life.began_behind(self.tracker):
                 self.doubts.unsure.add(min(self.start, level), level + 1)
         same = before is not None and mark.at_ns - before.at_ns <= self._merge_ns
         if not same:

@@ -589,6 +589,14 @@ def test_what_comes_to_a_member_that_nothing_shows_to_be_one_may_not_be_delivere
     }  # fmt: skip
 
 
+def test_what_came_long_before_the_first_word_of_its_window_may_have_come_for_none() -> None:
+    """A merge in between that the capture lacks, as it lacks 5 to 9, may have begun the window."""
+    told = heard("B", msg(1, by=B), msg(4), 600, xmit_req(10), 1000)
+    assert told.told("delivered", "delivered_unsure") == {
+        "delivered": [[4, 4]], "delivered_unsure": [[4, 4]],
+    }  # fmt: skip
+
+
 @pytest.mark.rule("D10")
 def test_the_documents_1_3_4_2_5_without_ids_and_request_is_undecidable_after_a_tick() -> None:
     told = heard("B", JOINED, msg(1), msg(3), msg(4), 900, msg(2), msg(5))
