@@ -10,6 +10,7 @@ from seqaudit.replay.zenoh.causes import Why
 from seqaudit.replay.zenoh.declarations import Declarations
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.handed import Signs
+from seqaudit.replay.zenoh.hearing import told_by_heartbeat
 from seqaudit.replay.zenoh.keys import UNRESOLVED, Advanced, Parameters, matches, parameters
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
@@ -380,6 +381,12 @@ class Audience:
             if not one.last:
                 one.history_asked, one.history = True, one.last is None
 
+    def _with_history(self, endpoint: str, mine: list[Subscriber]) -> list[Subscriber]:
+        """Those that may wait for late publishers: that goes with an initial history, for which
+        nobody asks while there is no cache."""
+        asked = self._histories_asked.get(endpoint, ())
+        return [one for one in mine if one.subject in asked] or mine
+
     def history_ended(self, query: Query, subject: str) -> Iterator[Subscriber]:
         """A history query for a key expression ended; those whose it may be."""
         if self.histories.get((query.requester, subject)) is query:
@@ -526,7 +533,9 @@ class Audience:
         living = [lane for one in mine for lane in (one, *self.lanes_of(one).all)]
         if left.may_ask_from(first):
             return all(one.last != at for one in living)
-        return at < left.last and all(one.start is None or one.start > at for one in living)
+        further = self._link.lacks(source.sender, source.receiver)  # had more than is here
+        below = at < left.last or further
+        return below and all(one.start is None or one.start > at for one in living)
 
     def asking(
         self, requester: str, responder: str, told: Advanced, asked: Parameters, mark: Mark
@@ -559,9 +568,10 @@ class Audience:
             if told.role == "*" and asked.has_range:
                 self._asked.setdefault(requester, {}).setdefault(told.subject, mark.frame)
             if told.role == "pub" and asked.has_range:
-                found += _told_by_heartbeat(mine, first)
+                found += told_by_heartbeat(mine, first)
                 continue
             if told.role == "pub":  # who waits for late publishers asks when it hears of one first
+                mine = self._with_history(requester, mine)
                 found += [one for one in mine if one.last is None] or mine
                 continue
             exact = [s for s in mine if s.subject == told.subject]
@@ -580,19 +590,3 @@ def _unread(one: Subscriber, mark: Mark) -> int:
     handed = one.handed_at
     recent = handed is not None and mark.at_ns - handed.at_ns < LAG_NS
     return handed.frame if handed is not None and recent else mark.frame
-
-
-def hear_heartbeats(mine: list[Subscriber]) -> list[Subscriber]:
-    """Those that subscribe to heartbeats; all, where no declaration says it of any."""
-    return [one for one in mine if one.around.asks_from(one.life.since) is not None] or mine
-
-
-def _told_by_heartbeat(mine: list[Subscriber], first: int | None) -> list[Subscriber]:
-    """Who asks for ``first`` and what follows because of a heartbeat (S14, S16).
-
-    The key expression of that query is the publisher's. Whoever asks subscribes to heartbeats, has
-    no query open, and asks for what follows the last that it handed on.
-    """
-    found = hear_heartbeats(mine)
-    found = [one for one in found if not one.queries] or found
-    return [one for one in found if one.last is None or first == one.last + 1] or found

@@ -50,7 +50,7 @@ class ZenohComparison(BothEnds):
     ) -> Mapping[tuple[int, str], Detail]:
         if not self._seen:
             return {}
-        from seqaudit.replay.zenoh import far_end, legs
+        from seqaudit.replay.zenoh import far_end, floods, legs
 
         found = legs.across_sessions(self._seen, extents)
         far = far_end.FarEnds(self._seen, lambda: rows(QUERY), far_end.doubted(worth))
@@ -66,7 +66,9 @@ class ZenohComparison(BothEnds):
             for capture, stream, row in self._seen
         }
         for place, untold in chain(
-            legs.lost_beyond(self._found[0], told), legs.lost_in(told, worth)
+            legs.lost_beyond(self._found[0], told),
+            legs.lost_in(told, worth),
+            floods.at_others(told),
         ):
             found[place] = found.get(place, {}) | untold
         return found

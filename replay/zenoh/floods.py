@@ -1,20 +1,23 @@
 """Datagrams that may have found the buffer of their receiver's socket full.
 
 No frame says that a host dropped a datagram there. It does so when those that its node has not read
-fill the buffer, which few large ones do.
+fill the buffer, which few large ones do. All sessions of a node that listens share a socket.
 """
 
 from bisect import bisect_left
 from collections import deque
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from seqaudit.decoders.contract.zenoh_detail import LARGE
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.lives import LAG_NS
+from seqaudit.replay.zenoh.reasons import FIGURES, FLOODED
 
-#: Bytes that were not read, behind which the next datagram may be dropped: Linux gives a socket
-#: 212,992 bytes of memory, in which a frame takes up to three times its size.
+#: Bytes of datagrams that fill a buffer: Linux gives a socket 212,992 bytes of memory, in which a
+#: frame takes up to three times its size.
 FILLS: Final = 212_992 // 3
 MAX_KEPT: Final = 100_000
 
@@ -25,7 +28,8 @@ class Floods:
     def __init__(self) -> None:
         self._lately: deque[tuple[int, int]] = deque()  # when, and how many bytes
         self._unread = 0
-        self._at: list[int] = []  # when the buffer may have been full, never falling
+        self._full: list[int] = []  # when it may have been full, never falling
+        self._tight: list[int] = []  # when one came for which there may have been no room left
 
     def came(self, event: Event) -> None:
         """A message, or several of one datagram."""
@@ -33,15 +37,59 @@ class Floods:
             return
         while self._lately and event.at_ns - self._lately[0][0] > LAG_NS:
             self._unread -= self._lately.popleft()[1]
-        if self._unread > FILLS and len(self._at) < MAX_KEPT:
-            self._at.append(max(event.at_ns, self._at[-1] if self._at else 0))
+        _note(self._full, event.at_ns, filled=self._unread > FILLS)
         self._lately.append((event.at_ns, event.size))
         self._unread += event.size
+        _note(self._tight, event.at_ns, filled=self._unread > FILLS)
 
-    def meet(self, first: Mark | None, last: Mark | None) -> bool:
+    def full(self, first: Mark | None, last: Mark | None) -> bool:
         """Whether what came between two moments, or one of it, may have been dropped; null: nothing
         came."""
-        if first is None or last is None:
-            return False
-        place = bisect_left(self._at, first.at_ns - LAG_NS)
-        return place < len(self._at) and self._at[place] <= last.at_ns
+        return _meet(self._full, first, last)
+
+    def tight(self, first: Mark | None, last: Mark | None) -> bool:
+        """The same, if a datagram for which there is not all the room is dropped as well."""
+        return _meet(self._tight, first, last)
+
+    @property
+    def span_ns(self) -> list[int] | None:
+        """From when to when the buffer may have been full; null: it never was."""
+        return [self._full[0], self._full[-1] + LAG_NS] if self._full else None
+
+
+def _note(times: list[int], at_ns: int, *, filled: bool) -> None:
+    if filled and len(times) < MAX_KEPT:
+        times.append(max(at_ns, times[-1] if times else 0))
+
+
+def _meet(times: list[int], first: Mark | None, last: Mark | None) -> bool:
+    if first is None or last is None:
+        return False
+    place = bisect_left(times, first.at_ns - LAG_NS)
+    return place < len(times) and times[place] <= last.at_ns
+
+
+def at_others(
+    rows: Mapping[tuple[int, str], Row],
+) -> Iterator[tuple[tuple[int, str], Row]]:
+    """Figures that are null, as datagrams of other sessions may have filled the socket by which the
+    samples came.
+
+    Args:
+        rows: (capture, stream) to its figures.
+    """
+    spans: dict[tuple[int, str], dict[str, list[int]]] = {}  # by receiver, of its sessions
+    for (capture, _), row in rows.items():
+        if row.get("kind") == "samples" and row["flooded_ns"]:
+            at = spans.setdefault((capture, row["receiver_endpoint"]), {})
+            at[row["leg"]] = row["flooded_ns"]
+    for place, row in rows.items():
+        if row.get("kind") != "samples" or row["delivered"] is None:
+            continue
+        there = spans.get((place[0], row["receiver_endpoint"]), {})
+        if any(
+            leg != row["leg"] and begin <= row["last_ns"] and row["first_ns"] <= end
+            for leg, (begin, end) in there.items()
+        ):
+            unknown = row["unknown"] | dict.fromkeys(FIGURES, FLOODED)
+            yield place, dict.fromkeys(FIGURES) | {"unknown": unknown}

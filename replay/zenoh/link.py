@@ -1,6 +1,7 @@
 """The transport of one leg: who its ends are, and their counters (zenoh.md 2.4, 8)."""
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -96,7 +97,7 @@ class Link:
         self.held = UnfinishedBytes()
         self._patch = 0
         self._read = read
-        self.floods: dict[str, Floods] = {}
+        self.floods: defaultdict[str, Floods] = defaultdict(Floods)
         self._ids: dict[str, SocketIds] = {}  # of its two ends
         self._named: dict[str, set[str]] = {}  # endpoint -> zids that may be its node's
         self._step = -1  # of the last handshake
@@ -133,7 +134,7 @@ class Link:
                 ids = self._ids[str(event.source)] = SocketIds()
             ids.note(event.fresh_id, event.last_fresh_id, event.count)
         if event.size >= LARGE and self.transport == "udp":
-            self.floods.setdefault(str(event.destination), Floods()).came(event)
+            self.floods[str(event.destination)].came(event)
         again = event.flags & (Flag.NETWORK_DUPLICATE | Flag.ALIKE)
         if again or not self.session_starts or event.wire_kind in RUNS:
             return False

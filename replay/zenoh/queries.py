@@ -8,9 +8,10 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt
 from seqaudit.replay.sequence.gaps import Arrival, Mark
-from seqaudit.replay.zenoh.audience import Audience, hear_heartbeats
+from seqaudit.replay.zenoh.audience import Audience
 from seqaudit.replay.zenoh.cache import evicted
 from seqaudit.replay.zenoh.declarations import Declarations
+from seqaudit.replay.zenoh.hearing import hear_heartbeats
 from seqaudit.replay.zenoh.keys import (
     UNRESOLVED,
     Advanced,
@@ -106,14 +107,7 @@ class Queries:
             asked_by=hop,
             stray=self._strays.get(requester),
             preceded=self._moments.whole_since(hop, mark, timeout_ns),
-            shared=len(subscribers) > 1 or _may_be_anothers(told, subscribers) or (
-                told.role == "pub"
-                and place is not None
-                and (
-                    requester in self._declared.unnamed
-                    or len(hear_heartbeats(self._audience.of(place))) > 1
-                )
-            ),
+            shared=self._shared(told, sort, subscribers, requester, place),
         )  # fmt: skip
         query.beside = len(subscribers) - 1
         came = place is not None and bool(place.live or place.replied)
@@ -207,6 +201,22 @@ class Queries:
             sn = placed(source, told[2])
             assert sn is not None, "as it was given"
             query.thrown.add(sn, sn + 1)
+
+    def _shared(
+        self, told: Advanced, sort: Sort, subscribers: list[Subscriber], requester: str,
+        place: Source | None,
+    ) -> bool:  # fmt: skip
+        """Whether another one of its node may have sent a query."""
+        if len(subscribers) > 1:
+            return True
+        if told.subject.startswith(UNRESOLVED) and any(one.subject for one in subscribers):
+            return True  # the declaration of its key is not here, nor may its subscriber's be
+        if sort is Sort.LATE and self._declared.anybody_left(requester):
+            return True  # who was undeclared asks on (9.4)
+        if told.role != "pub" or place is None:
+            return False
+        hear = () if sort is Sort.LATE else hear_heartbeats(self._audience.of(place))
+        return requester in self._declared.unnamed or len(hear) > 1
 
     def brought(self, source: Source, sn: int, query: Query | None, event: Event) -> None:
         """A Response brought this sample, of a query that is open or of none that is."""
@@ -336,9 +346,3 @@ def _history_subject(query: Query) -> str:
     """The key expression of the subscriber that an initial history query is of."""
     told = advanced(query.key) or document_query(query.key)
     return "" if told is None else told.subject
-
-
-def _may_be_anothers(told: Advanced, subscribers: list[Subscriber]) -> bool:
-    """Its key has a number whose declaration is not here, and so may that of its subscriber be."""
-    unnamed = told.subject.startswith(UNRESOLVED)
-    return unnamed and any(one.subject is not None for one in subscribers)

@@ -149,6 +149,11 @@ class SamplesStreamRow(LegStreamRow):
     receiver_due_ns: Annotated[
         int | None, "it had to speak again then, by its lease; null: as receiver_silent_ns"
     ]
+    flooded_ns: Annotated[
+        list[int] | None,
+        "from when to when the buffer of its receiver's socket may have been full; null: no large "
+        "datagrams of this session came so fast",
+    ]
     held_max: Annotated[int | None, "most samples held back at a time; " + Unseen]
     queries_max: Annotated[int | None, "most open at a time; null: nobody is known to receive"]
     delivered: Annotated[
@@ -160,9 +165,13 @@ class SamplesStreamRow(LegStreamRow):
         Listed,
         "of delivered, what no frame shows that it was: its receiver asked for nothing above it, "
         "and said nothing 100 ms behind it before which none of its own messages can be missing; "
-        "it may have been undeclared, or gone, when that was read; null: as delivered",
+        "it may have been undeclared, or gone, when that was read, or its socket's buffer full; "
+        "null: as delivered",
     ]
-    misses: Annotated[list[MissRow] | None, Unseen]
+    misses: Annotated[
+        list[MissRow] | None,
+        "as an advanced subscriber is told of them, a plain one not; " + Unseen,
+    ]
     reordered: Annotated[int | None, Unseen]
     open: NotRequired[Annotated[int | None, "missing when the capture or the session ended"]]
     not_captured: NotRequired[Annotated[int | None, "came, and not in the capture"]]

@@ -17,6 +17,7 @@ from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter
 from seqaudit.replay.zenoh.query import Had, Miss, Query
+from seqaudit.replay.zenoh.reasons import ONE_LEFT, UNNAMED
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.story import BEFORE, BETWEEN_SESSIONS, DISCARDED, ON_LINK, OUT_OF_ORDER
 from seqaudit.replay.zenoh.subscriber import BY_SAMPLE, Subscriber
@@ -149,17 +150,23 @@ class ZenohReporter(Reporter[ZenohSubject]):
             return parts
         return [part._replace(shown_by=None) for part in parts]
 
-    def certain(self, source: Source) -> bool:
-        """Whether anything can be proven of what its subscribers here missed and got back."""
+    def certain(self, source: Source, subscriber: Subscriber) -> bool:
+        """Whether anything can be proven of what its subscriber here missed and got back: not where
+        another one may have taken its place."""
         at_receiver = self.engine.link.role(source.sender, source.receiver) == "receiver"
         here = at_receiver and self.engine.world is None
-        return here and not source.again and source.untold is None
+        link, came = self.engine.link, (subscriber.first_at, subscriber.touched)
+        if link.floods[source.receiver].tight(*came):
+            return False  # what came back may have been dropped
+        if link.lacks_own(source.receiver, source.sender):
+            return False  # one that was undeclared asks on (zenoh.md 9.4)
+        others = subscriber.untold.over(ONE_LEFT) or subscriber.untold.over(UNNAMED)
+        return here and not source.again and source.untold is None and not others
 
     def proven(self, source: Source, subscriber: Subscriber) -> tuple[RangeSet, RangeSet]:
         """What frames prove to have been missed: what came back, and what did not."""
-        lacks_own = self.engine.link.lacks_own(source.receiver, source.sender)
-        if not self.certain(source) or subscriber.asking.may_have_left or lacks_own:
-            return RangeSet(), RangeSet()  # one that was undeclared asks on (9.4)
+        if not self.certain(source, subscriber) or subscriber.asking.may_have_left:
+            return RangeSet(), RangeSet()
         found = self._proven.get(id(subscriber))
         if found is None:
             mine = self.queries_of(subscriber)
@@ -197,7 +204,7 @@ class ZenohReporter(Reporter[ZenohSubject]):
             rest: list[Had] = []
             for hole, certain in told:
                 if certificates.not_here(hole, source):
-                    (sure if certain and self.certain(source) else rest).append(hole)
+                    (sure if certain and self.certain(source, subscriber) else rest).append(hole)
             firsts = frozenset(hole.first for hole in passed)
             found = self._had[id(subscriber)] = firsts, sure, rest
         return found

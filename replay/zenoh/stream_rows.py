@@ -21,6 +21,7 @@ from seqaudit.replay.zenoh.causes import Why, by_cause, cause_rows, in_words, wi
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.doubts import Untold
 from seqaudit.replay.zenoh.engine import ZenohEngine
+from seqaudit.replay.zenoh.floods import Floods
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.lives import LAG_NS
 from seqaudit.replay.zenoh.query import Query
@@ -185,6 +186,7 @@ def _that_passed(
         "subscriber_gone": one is not None and one.life.over and one.life.node_gone,
         "receiver_silent_ns": engine.moments.spoke_ns(source.receiver) if unheard else None,
         "receiver_due_ns": engine.moments.due_ns(source.receiver) if unheard else None,
+        "flooded_ns": engine.link.floods[source.receiver].span_ns,
         "held_max": None if one is None else max((w.count for w in one.held_back.waits), default=0),
         "queries_max": None if one is None else one.queries_max,
         "leg": engine.conversation,
@@ -299,7 +301,8 @@ def _outcomes(row: SamplesStreamRow, source: Source, subscriber: Subscriber) -> 
 def _handed_on(report: ZenohReporter, row: SamplesStreamRow, subscriber: Subscriber) -> None:
     """What its application was handed and told, and what had to wait."""
     row["delivered"] = inclusive(subscriber.delivery.ranges)
-    row["delivered_unsure"] = _unsure(subscriber)
+    floods = report.engine.link.floods[row["receiver_endpoint"]]
+    row["delivered_unsure"] = _unsure(subscriber, floods)
     row["misses"] = _misses(report, subscriber)
     row["waits"] = [
         {
@@ -316,7 +319,7 @@ def _handed_on(report: ZenohReporter, row: SamplesStreamRow, subscriber: Subscri
     row["subscribers"] = [
         {
             "delivered": inclusive(lane.delivery.ranges),
-            "delivered_unsure": _unsure(lane),
+            "delivered_unsure": _unsure(lane, floods),
             "misses": _misses(report, lane),
         }
         for lane in lanes
@@ -326,8 +329,10 @@ def _handed_on(report: ZenohReporter, row: SamplesStreamRow, subscriber: Subscri
         row["unknown"]["subscribers"] = ONE_DECLARATION
 
 
-def _unsure(one: Subscriber) -> list[list[int]]:
-    """What nothing shows that it was handed."""
+def _unsure(one: Subscriber, floods: Floods) -> list[list[int]]:
+    """What nothing shows that it was handed: nothing does where it may have been dropped."""
+    if floods.tight(one.first_at, one.touched):
+        return inclusive(listed(RangeSet(one.delivery.ranges)))
     return inclusive(listed(one.delivery.unsure(one.asking.passed)))
 
 

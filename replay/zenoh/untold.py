@@ -84,8 +84,7 @@ def _by_what_came(
         return OVERTAKEN
     if not asks and link.overtakes(source.sender, source.receiver):
         return PASSED
-    floods = link.floods.get(source.receiver)
-    if floods is not None and not asks and floods.meet(one.first_at, one.touched):
+    if link.floods[source.receiver].full(one.first_at, one.touched):
         return FLOODED
     if source.replies_in_vain():
         return IN_VAIN

@@ -107,6 +107,22 @@ def test_a_request_at_a_key_whose_number_is_not_declared_here_may_be_another_s()
     assert said(found, "ZN001") == [("likely", [[1, 1]])]
 
 
+@pytest.mark.parametrize("leaves", [False, True])
+def test_in_mid_session_one_that_is_undeclared_may_be_who_asked_before(leaves: bool) -> None:
+    """Recorded: another one was declared at its key expression and asked for what it missed."""
+    session = Session(opened=False)
+    session.sns = {False: 10_000, True: 50_000}
+    session.put(0, 1, 2, 3).lose().put(5).subscriber(z.request(1, "**" + SUFFIX, "_sn=4..", 0))
+    session = settled(answered(session, 1, 4, 5), 6)
+    if leaves:
+        session.subscriber(b"\x9e\x21\x08\x03\x07")
+    session.wait(1).lose().put(10).wait(1).lose().put(12)
+    session.subscriber(z.request(2, "**" + SUFFIX, "_sn=11..", 0))
+    found = settled(answered(session, 2, 11, 12), 13).played()[1]
+    sure = [seqnos for certainty, seqnos in said(found, "CP007") if certainty == "proven"]
+    assert bool(sure) is not leaves
+
+
 def test_a_live_copy_may_have_come_where_frames_are_missing_before_the_reply() -> None:
     session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..").lose()
     found = answered(session, 1, 1, 2).put(3).played()[1]
@@ -316,6 +332,32 @@ def test_one_that_was_undeclared_asks_for_later_publishers_as_well() -> None:
     rows = [r.detail for r in found if r.kind == STREAM and r.detail.get("kind") == "samples"]
     assert (rows[-1]["subscriber_recovers"], rows[-1]["recovered"]) == (None, 0)
     assert [miss["nb"] for miss in rows[-1]["misses"]] == [1]
+
+
+def test_one_that_was_undeclared_may_have_had_more_than_is_here() -> None:
+    """Recorded: its last sample is not in the capture, and it asks for what follows that."""
+    session = WideSession().put(0, 1).lose().wait(0.2)  # it had 2
+    session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1))
+    session.wait(0.2).subscriber(z.declare(2, 2, 1, own=False)).put(5).heartbeat(5)
+    found = settled(answered(session.ask(1, "_sn=3..5", TOKEN), 1, 3, 4, 5), 6).played()[1]
+    assert said(found, "ZN001") == said(found, "ZN022") == []
+
+
+def test_who_was_undeclared_is_handed_no_history_of_a_publisher_that_comes_later() -> None:
+    """Recorded: what it asks for then is nothing for another one of its node."""
+    told = []
+    for leaves in (False, True):
+        session = WideSession().subscriber(z.declare(2, 2, 0, "**", own=False))
+        if leaves:
+            session.subscriber(b"\x9e\x21\x08\x03" + z.zint(2))
+        session.wait(1).subscriber(z.request(1, TOKEN, "_max=5", 0))
+        found = answered(session, 1, 4, 5).put(6).played()[1]
+        rows = [r.detail for r in found if r.kind == STREAM and r.detail.get("kind") == "samples"]
+        told.append([(row["subscriber"], row["delivered"]) for row in rows])
+    assert told == [
+        [("**", None), ("demo/sensor", None)],
+        [("demo/sensor", None)],
+    ]
 
 
 def test_who_asks_for_late_publishers_only_need_not_recover() -> None:

@@ -4,9 +4,10 @@ what came (``replay.zenoh.handed``, ``replay.zenoh.floods``)."""
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.decoders.contract.zenoh_detail import LARGE
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
-from seqaudit.replay.zenoh.floods import FILLS, Floods
+from seqaudit.replay.zenoh.floods import FILLS, Floods, at_others
 from seqaudit.replay.zenoh.handed import Handed, Signs
 from seqaudit.replay.zenoh.lives import LAG_NS
 
@@ -87,25 +88,59 @@ def large(at_ms: int, size: int, frames: int = 1) -> Event:
     )  # fmt: skip
 
 
-def flooded(*events: Event, first: int = 0, last: int = 1_000) -> bool:
-    floods = Floods()
+def floods(*events: Event) -> Floods:
+    made = Floods()
     for event in events:
-        floods.came(event)
-    return floods.meet(Mark(1, first * MS), Mark(2, last * MS))
+        made.came(event)
+    return made
+
+
+def full(*events: Event, first: int = 0, last: int = 1_000) -> bool:
+    return floods(*events).full(Mark(1, first * MS), Mark(2, last * MS))
 
 
 def test_large_datagrams_at_once_may_fill_a_buffer() -> None:
     size = FILLS // 2 + 1
-    assert not flooded(large(1, size), large(2, size))  # the last one found room
-    assert flooded(large(1, size), large(2, size), large(3, size))
-    assert not flooded(large(1, size), large(2, size), large(3 + LAG_NS // MS, size))  # were read
-    assert not flooded(*(large(at, LARGE - 1) for at in range(1, 90)))  # small ones
-    assert not flooded(*(large(at, size, frames=2) for at in range(1, 4)))  # of several datagrams
+    assert not full(large(1, size), large(2, size))  # the last one found some room
+    assert full(large(1, size), large(2, size), large(3, size))
+    assert not full(large(1, size), large(2, size), large(3 + LAG_NS // MS, size))  # were read
+    assert not full(*(large(at, LARGE - 1) for at in range(1, 90)))  # small ones
+    assert not full(*(large(at, size, frames=2) for at in range(1, 4)))  # of several datagrams
+
+
+def test_one_that_finds_some_room_but_not_enough_is_dropped_by_some() -> None:
+    """Recorded: of samples of 90 kB, in two datagrams each, none was ever handed on."""
+    two = floods(large(1, 65_000), large(2, 25_000))
+    ends = Mark(1, 0), Mark(2, 3 * MS)
+    assert (two.full(*ends), two.tight(*ends)) == (False, True)
+    assert not floods(large(1, 60_000)).tight(*ends)
 
 
 def test_a_full_buffer_drops_what_comes_until_it_is_read() -> None:
-    full = [large(at, FILLS) for at in (101, 102, 103)]
-    assert flooded(*full, first=0, last=103)
-    assert flooded(*full, first=103 + LAG_NS // MS)
-    assert not flooded(*full, first=104 + LAG_NS // MS)
-    assert not flooded(*full, first=0, last=102)
+    many = [large(at, FILLS) for at in (101, 102, 103)]
+    assert full(*many, first=0, last=103)
+    assert full(*many, first=103 + LAG_NS // MS)
+    assert not full(*many, first=104 + LAG_NS // MS)
+    assert not full(*many, first=0, last=102)
+    assert floods(*many).span_ns == [103 * MS, 103 * MS + LAG_NS]
+    assert floods(*many[:1]).span_ns is None
+
+
+def test_sessions_of_a_node_that_listens_share_its_socket() -> None:
+    """Recorded: what came by one session was dropped, as that of another filled the socket."""
+
+    def row(leg: str, first: int, *, flooded: list[int] | None = None) -> Row:
+        return {
+            "kind": "samples", "leg": leg, "receiver_endpoint": "10.77.0.2:7447",
+            "delivered": [[0, 9]], "unknown": {},
+            "flooded_ns": flooded, "first_ns": first, "last_ns": first + 10,
+        }  # fmt: skip
+
+    full = row("a", 0, flooded=[20, 30])
+    rows = {
+        "full": full, "meets": row("b", 25),
+        "before": row("b", 5), "behind": row("c", 31), "same": row("a", 25),
+    }  # fmt: skip
+    told = dict(at_others({(0, name): one for name, one in rows.items()}))
+    assert [name for _, name in told] == ["meets"]
+    assert told[0, "meets"]["delivered"] is None

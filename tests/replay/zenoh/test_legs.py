@@ -22,7 +22,7 @@ def row(live: list[list[int]], role: str, **more: Any) -> dict[str, Any]:
         "receiver_endpoint": SUBSCRIBER, "first_ns": SECOND, "last_ns": 2 * SECOND,
         "last_frame": 77, "last_seqno": live[-1][1] if live else None, "heartbeat_highest": None,
         "replied": [], "unrecovered_seqnos": [], "unknown": {}, "subscriber_gone": False,
-        "receiver_silent_ns": None, "receiver_due_ns": None, "open": 0,
+        "receiver_silent_ns": None, "receiver_due_ns": None, "flooded_ns": None, "open": 0,
         "first_seqno": live[0][0] if live else None, "leg": LEG,
     } | more  # fmt: skip
 
