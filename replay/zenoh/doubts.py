@@ -16,7 +16,7 @@ class Untold(NamedTuple):
         why: in the report's words.
         since: job frame from which on nothing tells; what was handed on before is told.
         figures: of its row that are null.
-        sample: the only one that is in doubt; null: any.
+        sample: the last one that is in doubt, not where one before it was brought, too; null: any.
     """
 
     why: str
@@ -67,6 +67,11 @@ class Doubts:
         """
         for one in self._all.values():
             late = one.since > BEGINNING and (at is None or at.frame < one.since)
-            brought = one.sample is not None and handed.within(one.sample, one.sample + 1)
-            if not late and not brought:
-                yield one
+            if late or (one.sample is not None and _brought(one.sample, handed)):
+                continue
+            yield one
+
+
+def _brought(sample: int, handed: RangeSet) -> bool:
+    """Whether a sample and the one before it were brought."""
+    return not handed.missing(max(0, sample - 1), sample + 1)

@@ -22,6 +22,7 @@ BORDERS: Final = {COMING, EARLY, LEAVING, FLOODED}
 AT_A_BORDER: Final = {
     "link-cut-udp": {"s1 p1"},  # three datagrams of 61 kB within 1 ms
     "multicast-late-subscriber": {"s1 p1", "s1 p2"},
+    "two-routers-loss": {"late0 p0"},  # its history is the last sample alone
     "undeclared-keys": {"s0 p1", "s2 p1"},
 }
 RECORDINGS: Final = sorted(path.parent.name for path in FIXTURES.glob("*/truth.json"))

@@ -388,6 +388,7 @@ def test_a_doubt_matters_from_its_frame_on_and_where_nothing_brought_its_sample(
     doubts.add("coming", figures=HANDED, sample=2)
     assert (standing(6), standing(7)) == ([], ["left"])
     assert standing(6, RangeSet([(3, 5)])) == ["coming"]
+    assert standing(6, RangeSet([(2, 5)])) == ["coming"]  # what came with it may be missing
     doubts.add("left", since=5)
     doubts.add("left", since=9)  # the earlier one counts
     assert standing(5) == ["left"]
