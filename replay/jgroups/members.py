@@ -5,7 +5,7 @@ Shared by all engines of JGroups: each reads the same MEMBER and VIEW rows.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
@@ -200,9 +200,17 @@ class Members:
 
     def own_part(self, event: Event) -> list[str] | None:
         """Of the parts of the cluster that a view merges the local member's; null: none is told."""
+        return next((group["members"] for group in self._own_groups(event)), None)
+
+    def had_another(self, event: Event, view: View | None) -> bool:
+        """Does a view that merges say that the local member had another one than this? What others
+        had may name it as well, as it is long out of date."""
+        views = [group["id"] for group in self._own_groups(event)]
+        return bool(views) and view is not None and [view.creator, view.number] not in views
+
+    def _own_groups(self, event: Event) -> list[Mapping[str, Any]]:
         groups = (event.details().get("view") or {}).get("subgroups", ())
-        parts: list[list[str]] = [group["members"] for group in groups]
-        return next((part for part in parts if self.local in part), None)
+        return [group for group in groups if self.local in group["members"]]
 
     def put_out(self, event: Event, view: View | None, own: View | None, *, left: bool) -> bool:
         """Is the local member no longer in a view? One that tells only what it changes says who

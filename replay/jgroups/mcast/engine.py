@@ -442,6 +442,7 @@ class McastEngine:
         detail, mark = event.details(), event.first_mark()
         self.epoch.based_at = mark
         digest, part = detail.get("digest") or {}, self.members.own_part(event)
+        unseen = self.members.had_another(event, current)
         for stream in self.streams.values():
             if stream.sender_model is not None:
                 stream.sender_model.members_are(frozenset(view.members), stream.sender, mark)
@@ -452,8 +453,8 @@ class McastEngine:
                 receiver.end(mark, "its sender left the view", member_gone=False)  # R15, W3
                 continue
             back = receiver.ended is not None
-            if not back and part is not None and stream.sender not in part:
-                receiver.doubts.untold = True  # a view that ended it is not in the capture
+            if unseen if back else part is not None and stream.sender not in part:
+                receiver.doubts.untold = True  # a view that let its sender in or out is not here
             low = int(digest[stream.sender][0]) if stream.sender in digest else None
             if detail.get("merge") and low is not None:
                 receiver.merge(low, mark, stream.ever, self._installed_at)

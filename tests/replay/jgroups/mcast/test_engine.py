@@ -437,6 +437,23 @@ def test_what_came_before_a_merge_may_have_met_no_window_if_its_sender_was_in_an
     assert told.delivered() == delivered
 
 
+@pytest.mark.rule("R19")
+@pytest.mark.parametrize(("number", "delivered"), [(3, [[1, 2], [9, 9]]), (5, None)])
+def test_what_came_before_a_merge_may_have_met_a_window_by_a_view_that_is_not_captured(
+    number: int, delivered: list[list[int]] | None
+) -> None:
+    """The part of B had the view that put A out, or a later one: another may have let A in."""
+    merged = view("BA", 6, 1, by=B, digest={"A": (8, 8), "B": (1, 1)}, merge=True)
+    detail = merged.details()
+    detail["view"]["subgroups"] = [
+        {"id": [A, 4], "members": [A, B]}, {"id": [B, number], "members": [B]},
+    ]  # fmt: skip
+    merged = replace(merged, detail=json.dumps(detail))
+    alone = view("B", 3, 1, by=B)
+    told = heard("B", JOINED, msg(1, 2), ack(2), alone, msg(5), 3000, merged, msg(9))
+    assert told.delivered() == delivered
+
+
 def test_where_no_view_can_be_read_who_speaks_later_than_others_may_have_joined_later() -> None:
     # u4n4-clean C at 96 bytes: message 1 is the view before the one that lets C in.
     assert heard("C", msg(1), msg(1, 2, by=C), msg(2, 4)).told("delivered") == {"delivered": None}

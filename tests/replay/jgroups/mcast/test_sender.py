@@ -348,7 +348,7 @@ def test_who_was_there_before_the_sender_installs_the_view_with_it_in_its_own_ti
 @pytest.mark.rule("S11")
 def test_a_merged_view_is_installed_by_each_part_when_its_coordinator_casts_it() -> None:
     # A's part and B's merge; what A sends before B casts the view may meet no window there.
-    parts = [{"members": ["A"]}, {"members": ["B", "C"]}]
+    parts = [{"id": ["A", 4], "members": ["A"]}, {"id": ["B", 4], "members": ["B", "C"]}]
     told_view = {"id": ["A", 5], "members": ["A", "B", "C"], "subgroups": parts}
     detail = json.dumps({"view": told_view, "merge": True})
     by_a, by_b = (replace(view("ABC", 5, n, by=by), detail=detail) for n, by in ((5, "A"), (2, B)))
