@@ -95,6 +95,8 @@ class RaimsEngine:
             link = self.links.pgm.get(row[8][:-1])
             if link is None or not link.goes_on(row):
                 return False
+            if row[9] == self.address:
+                self.links.lapses.speaks(Mark(row[1], row[4]), Mark(row[3], row[5]))
             if row[12] == "SPM":
                 self.links.elapsed.saw(Mark(row[1], row[4]))
         else:
@@ -119,6 +121,8 @@ class RaimsEngine:
             self.clients.feed(event)
             return
         self._give_up(event.at_ns, event.frame)
+        if event.system in ("pgm", "inbox") and event.source == self.address:
+            self.links.lapses.speaks(event.first_mark(), event.last_mark())
         if event.kind is Kind.MEMBER:
             starts = self.observers[-1:]
             self.members.met(event)

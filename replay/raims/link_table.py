@@ -9,6 +9,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.pgm.engine import window_settings
 from seqaudit.replay.raims.changes import SubscriptionChange
 from seqaudit.replay.raims.inbox_link import InboxLink
+from seqaudit.replay.raims.lapses import Lapses
 from seqaudit.replay.raims.links import (
     BORDER_UNSEEN,
     BYTES_MISSING,
@@ -57,6 +58,7 @@ class LinkTable:
         host = f"[{address}]" if address is not None and ":" in address else address
         self._leaves = None if host is None else f"{TCP}{host}:"
         self.elapsed = Elapsed()  # of all events that are never joined to runs
+        self.lapses = Lapses()  # of what the observer's host sends by PGM and to inboxes
         self.pgm: dict[str, PgmLink] = {}
         self.inboxes: dict[str, InboxLink] = {}
         self.holes: dict[str, Mark] = {}

@@ -163,6 +163,7 @@ class PgmLink:
         self._waits = False  # some of them had to wait when they came
         self._stop = -1
         self._came_frame = -1  # the frame of the packet that came last
+        self.heard: Mark | None = None  # the last word of its source
         self._mark: Mark | None = None
         self._gave_up = False
         self._gave_up_ns = -SAME_PASS_NS
@@ -192,6 +193,7 @@ class PgmLink:
         ready = self.flush()
         if event.wire_kind in ("ODATA", "RDATA", "SPM", "TRAIL"):
             self.sender = self.sender or event.source
+            self.heard = event.last_mark()
         if self.own:
             self._sends(event)
             return ready
@@ -253,7 +255,7 @@ class PgmLink:
             self.repairing = self._waits = False
         elif word != "SPM" or seqno is None or not self.window.knows(seqno):
             return False
-        self._mark = Mark(row[1], row[4])
+        self._mark, self.heard = Mark(row[1], row[4]), Mark(row[3], row[5])
         return True
 
     def _sends(self, event: Event) -> None:

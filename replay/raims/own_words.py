@@ -30,6 +30,12 @@ ENDED: Final = (
 )
 
 
+PAUSED: Final = (
+    "its source ended while this daemon said nothing for long: whether it ran then, and what it "
+    "read of what came, cannot be told"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """A stretch of point-to-point messages that the capture holds whole, and its end."""
@@ -45,6 +51,7 @@ def weigh(state: RaimsState, observer: Observer) -> None:
         peer.is_met()
         peer.doubted |= peer.by_clock and peer.bridge in ignored
     _read(state, observer)
+    _paused(state, observer)
     _told(state, observer)
     _learn_window(state, observer)
     _drop_silent(state, observer)
@@ -65,6 +72,20 @@ def _read(state: RaimsState, observer: Observer) -> None:
     for stream in observer.streams.values():
         if stream.last is not None and stream.last.frame > observer.unread[0]:
             stream.unread = observer.unread
+
+
+def _paused(state: RaimsState, observer: Observer) -> None:
+    """Of sources that ended while the observer's host sent nothing, and may not have read."""
+    for link in state.links.pgm.values():
+        since = None if link.own or link.heard is None else state.links.lapses.since(link.heard)
+        if since is None:
+            continue
+        for stream in observer.streams.values():
+            if stream.link == link.name and stream.last is not None and stream.last.frame > since:
+                stream.unread = stream.unread or (since, PAUSED)
+                peer = observer.peers.get(stream.publisher)
+                if peer is not None:
+                    peer.not_read = since, PAUSED
 
 
 def began_before(state: RaimsState, observer: Observer) -> bool:

@@ -64,6 +64,7 @@ class Peer:
     met_frame: int = -1  # where it was authenticated or dropped last, as far as is captured
     passed_on: bool = False  # the observer passes on what it sends, or may
     unread: bool = False  # numbers of it came just before their connection was reset
+    not_read: tuple[int, str] | None = None  # since which frame perhaps, and why
     border_unseen: bool = False  # numbers of it step where the capture lacks a connection's border
     ended: Mark | None = None  # BYE
     first: Mark | None = None

@@ -175,8 +175,7 @@ def _unknown(report: RaimsReporter, observer: Observer, peer: Peer) -> dict[str,
         unknown["ibx_loss"] = f"{NOT_CAPTURED}: {BORDER_UNSEEN.why}"
     if peer.unread:
         unknown["ibx_loss"] = own_words.UNREAD
-    if observer.unread is not None:
-        since, unsure = observer.unread
+    for since, unsure in filter(None, (observer.unread, peer.not_read)):
         counters = (*peer.counters().items(), ("lost", None), ("false_loss", None))
         unknown |= {n: unsure for n, one in counters if (-1 if one is None else one.frame) >= since}
     if report.engine.links.forwards:

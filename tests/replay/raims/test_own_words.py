@@ -54,6 +54,32 @@ def test_what_waited_for_a_packet_dropped_inside_meets_other_subscriptions() -> 
         assert (stream["delivered"] is None) == (joined < 1 and subject == "_1.A")
 
 
+@pytest.mark.parametrize(
+    ("speaks", "goes_on", "known"),
+    [(4.0, False, False), (3.0, False, True), (4.0, True, True), (None, False, True)],
+)
+def test_what_a_source_sent_last_a_daemon_that_said_nothing_may_not_have_read(
+    speaks: float | None, goes_on: bool, known: bool
+) -> None:
+    """It may have been paused, and its socket full: as the source has ended, nothing tells it what
+    it lacks. Where the capture ends as well, nothing that could be known is missing."""
+    world = World()
+    own = [0.05, 0.2, *([speaks] if speaks else [])]
+    came = [(packet("SPM", 1, at, source=HERE, stream="pgm:0203.1|"), at) for at in own]
+    came += [(packet("SPM", 3, 4.5, stream=f"{LINK}|"), 4.5)] * goes_on
+    for sqn, at in ((1, 0.1), (2, 1.0), (3, 1.5)):
+        came.append((packet("ODATA", sqn, at, stream=f"{LINK}|"), at))
+    for event, at in sorted(came, key=lambda pair: pair[1]):
+        world.sees(event)
+        if event.wire_kind == "ODATA":
+            number = event.seqno or 0
+            world.data(F0 + number, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=number)
+    world.notice("LEAV", 9.0, source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=2,
+                 subject="_1.B")  # fmt: skip
+    (stream,) = [r.detail for r in world.rows() if r.kind == "STREAM"]
+    assert (stream["delivered"] is not None) == known
+
+
 @pytest.mark.parametrize("again", [True, False])
 def test_a_daemon_lacks_messages_of_packets_that_were_dropped_inside_its_host(again: bool) -> None:
     world = World()
@@ -88,7 +114,7 @@ def test_at_the_end_a_nak_right_behind_a_packet_may_not_have_met_it(
     if then is not None:
         world.sees(packet(then, 2, 0.1 if then == "RDATA" else 5.0, stream=f"{LINK}|"))
     (stream,) = [r.detail for r in world.rows() if r.kind == "STREAM"]
-    assert (stream["delivered"] is not None) == known
+    assert (stream["delivered"] is not None) == known, stream["unknown"]
 
 
 def test_a_loss_is_proven_by_the_packets_that_were_given_up() -> None:
