@@ -92,13 +92,15 @@ def misread_links(accounts: Iterable[PlacedAccount]) -> frozenset[tuple[int, str
 
 
 def tunnelled_in_fragments(accounts: Iterable[PlacedAccount]) -> frozenset[int]:
-    """Captures in which a datagram that came in fragments is a tunnel's packet, with a message in
-    it or a fragment of another."""
+    """Captures in which a datagram that came in fragments is a tunnel's packet, with a fragment of
+    another in it, or with a datagram where some system speaks."""
+    accounts = list(accounts)
+    speaking = {account["capture"] for account in accounts if account.get("messages_by")}
     return frozenset(
         account["capture"]
         for account in accounts
         for parts in (account.get("fragments", {}),)
-        if parts.get("nested") or parts.get("tunnelled")
+        if parts.get("nested") or (parts.get("tunnelled") and account["capture"] in speaking)
     )
 
 

@@ -27,8 +27,8 @@ class Learned:
             where their checksum is wrong.
         carrying: (capture, link) of PGM links that carry messages, though a piece may first see
             something else of them.
-        tunnelled: captures in which tunnels' packets came in IP fragments, with messages in them or
-            with fragments of others.
+        tunnelled: captures in which tunnels' packets came in IP fragments, with datagrams or with
+            fragments of others in them.
         fragmented: (capture, carrier) of TCP connections with segments that came in IP fragments.
         templates: by capture and piece, those of IPFIX that came before it; None: nobody knows what
             did, as where datagrams are put together from fragments.

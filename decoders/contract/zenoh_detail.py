@@ -8,6 +8,8 @@ from typing import Final, TypedDict
 LARGE: Final = 1_472
 #: Of routers; peers choose theirs (zenoh.md 2.1).
 PORT: Final = 7447
+#: ``doubt`` of what only that port says to be zenoh; else 1: nothing does.
+BY_PORT: Final = 3
 
 #: A wire_expr: scope, whose table (1: the sender's), suffix; in JSON a list, as the others here.
 Key = tuple[int, int, str]

@@ -98,15 +98,10 @@ def prints_batch(prints: Prints) -> pa.RecordBatch:
     )
 
 
-def prints_in(packets: Packets, claimed: Int64s | int) -> Prints | None:
-    """Those of the messages' datagrams among ``packets``.
-
-    Args:
-        claimed: as of ``Account.add``.
-    """
+def prints_in(packets: Packets) -> Prints | None:
+    """Those of the datagrams among ``packets``; whose they are may be known later only."""
     datagrams = packets.datagrams
-    ours = (datagrams.barrier == 0) & (np.asarray(claimed) >= 0) & (datagrams.frame > 0)
-    rows = np.flatnonzero(ours)
+    rows = np.flatnonzero((datagrams.barrier == 0) & (datagrams.frame > 0))
     told = prints_of(datagrams, rows)
     rows, told = rows[told != NO_PRINT], told[told != NO_PRINT]
     if not len(rows):

@@ -114,7 +114,7 @@ def decode_piece(
             yield from streams.feed(packets)
             if packets.networked:
                 seen.captured(packets, claimed, streams.rows)
-            yield from _fragments(packets, claimed, settings, assembler)
+            yield from _fragments(packets, settings, assembler)
     yield from dispatcher.finish()
     for carrier in carriers:
         yield from carrier.decoder.finish()
@@ -135,16 +135,13 @@ def decode_piece(
 
 
 def _fragments(
-    packets: Packets,
-    claimed: Int64s | int,
-    settings: DecodeSettings,
-    assembler: Assembler | None,
+    packets: Packets, settings: DecodeSettings, assembler: Assembler | None
 ) -> Iterator[pa.RecordBatch]:
     """What becomes of IP fragments where they are put together; else their rows. With what other
     datagrams are known by, where these may have come in fragments as well."""
     prints = None
     if packets.datagrams.capture in settings.tunnelled:
-        prints = prints_in(packets, claimed)
+        prints = prints_in(packets)
     if assembler is not None:
         yield from assembler.feed_piece(packets, prints)
         return

@@ -488,10 +488,10 @@ class Assembler:
             account.fragments["datagrams"] += 1
             if one.nested:
                 account.fragments["nested"] += 1
-            if one.tunnel and system:
+            if one.tunnel and (system or one.outcome is FrameOutcome.NOT_CLAIMED):
                 account.fragments["tunnelled"] += 1
-                if whole.print:
-                    has_id = np.array([whole.print & WITH_ID > 0])
+                has_id = np.array([whole.print & WITH_ID > 0])
+                if whole.print and (system or has_id):
                     account.add_twice(np.array([whole.flags]), has_id, ~has_id)
             count = assembly.frame_count
             if handed:  # its connection counts the rest

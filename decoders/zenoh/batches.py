@@ -7,9 +7,11 @@ table, suffix]``: the tables they refer to belong to the session, which is the c
 engine resolves them (zenoh.md 6).
 
 Nothing on the wire says "zenoh". A batch is claimed on evidence that other bytes do not have by
-chance: a handshake, a Join, a SourceInfo, or the user's word. A batch that merely reads as zenoh is
-not claimed, but its rows go on, marked ``doubt``: the engine counts them where the session proves
-to be one. So it is with one that the snap length cut off, as far as it reads.
+chance: a handshake, a Join, a SourceInfo, or the user's word. On zenoh's own port one that reads as
+zenoh to the last byte is claimed as well, and its rows are marked (``BY_PORT``): the engine says
+nothing of a session that has no other, and is not in step. Elsewhere a batch that merely reads as
+zenoh is not claimed, but its rows go on, marked ``doubt``: the engine counts them where the session
+proves to be one. So it is with one that the snap length cut off, as far as it reads.
 """
 
 import base64
@@ -345,7 +347,7 @@ class BatchDecoder:
             word, detail = "Fragment", self._fragment(data, row, (sender, receiver, row[wire.CODE]))
         else:
             word, detail = self._read(data, row)
-        if not doubt and kind != wire.BATCHES:
+        if doubt in (0, wire.BY_PORT) and kind != wire.BATCHES:
             self.messages[word] += row[wire.COUNT]
         event = _event(batches, rows, row)
         event |= {
@@ -371,7 +373,7 @@ class BatchDecoder:
                 "stop_seqno": row[wire.LAST_SEQ] + 1,
             }
         if doubt:
-            detail["doubt"] = 1
+            detail["doubt"] = doubt if doubt == wire.BY_PORT else 1
         event["detail"] = compact(detail)
         yield event
         if word in ("InitSyn", "InitAck", "Join") and not doubt:

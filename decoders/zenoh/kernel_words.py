@@ -21,7 +21,9 @@ SCOUTING = 2  # the scouting port is one of its ports
 NOT_OURS = 4  # nobody may claim it
 BARRIER = 16  # no batch: every run ends here
 LARGE = 32  # a datagram that no run takes in: it may be dropped alone, by a full socket buffer
-PORT = 8  # zenoh's own port: what reads as zenoh to its last byte may be
+PORT = 8  # zenoh's own port: what reads as zenoh to its last byte is, if its session is in step
+
+BY_PORT = 3  # DOUBT: only the port says that it is zenoh
 
 NOTHING = 0  # STATUS: not zenoh
 DECODED = 1
@@ -57,7 +59,7 @@ HEADER = 20
 AUX = 21  # fragments: 1 First, 2 Drop
 GEN = 22
 EPOCH = 23
-DOUBT = 24  # 1: of a WEAK batch
+DOUBT = 24  # 1: of a WEAK batch; 2: and cut off; BY_PORT
 ROW_FLAGS = 25
 QOS = 26  # of a sample: 1-7 priority, 8 Block, 16 express (zenoh.md 4)
 CAPTURED = 27  # where the captured bytes of a message that is only located end

@@ -453,18 +453,23 @@ def decode(d, c, n, begin, room, m):
                                 count = 0
                         if status == DECODED:
                             if strong == 0:
-                                if mode & KNOWN == 0:
+                                if mode & (KNOWN | PORT) == PORT:
+                                    doubt = BY_PORT
+                                elif mode & KNOWN == 0:
                                     status = WEAK
                                     doubt = 1
                                     if m[RECORDS + (count - 1) * RECORD] == FRAGMENT:
                                         if m[M_UNITS] | 12 != 12:  # but First and Drop has none
-                                            if mode & PORT == 0:
-                                                status = NOTHING
-                                                count = 0
+                                            status = NOTHING
+                                            count = 0
                         elif strong == 0:
                             if status == TRUNCATED:
-                                if mode & KNOWN == 0:
-                                    status = WEAK_CUT if count or mode & PORT else NOTHING
+                                if mode & (KNOWN | PORT) == PORT:
+                                    doubt = BY_PORT
+                                    if count == 0:
+                                        status = WEAK_CUT
+                                elif mode & KNOWN == 0:
+                                    status = WEAK_CUT if count else NOTHING
                                     doubt = 2
                             elif mode & KNOWN == 0:
                                 count = 0

@@ -120,7 +120,7 @@ class CaptureFigures(TypedDict):
     fragments: Annotated[
         dict[str, int],
         "IP fragments (missing: at least; if any nested: that came in others, tcp: of its "
-        "segments), and the datagrams (tunnelled: messages' that a tunnel carried)",
+        "segments), and the datagrams (tunnelled: those that a tunnel carried)",
     ]
     tcp: Annotated[dict[str, int], "what putting segments together came upon; empty without TCP"]
     interfaces: list[InterfaceRow]

@@ -86,7 +86,7 @@ class ZenohEngine:
         self.passing = passing
         self.parameters = EngineParameters("zenoh", PARAMETERS, given)
         document = self.parameters.value("rules") == "document"
-        self.recognition = Recognition(conversation)
+        self.recognition = Recognition()
         self.cut_frames: Counter[int] = Counter()
         self.whole: dict[int, Counter[str]] = {}
         self.unreadable = 0
@@ -148,7 +148,7 @@ class ZenohEngine:
         if word == "batches":
             self.recognition.frames[event.frame >> FRAME_BITS] += event.count
             return
-        self.recognition.takes(event, doubted=bool(detail.get("doubt")))
+        self.recognition.takes(event, detail.get("doubt", 0))
         assert event.source is not None and event.destination is not None
         if self.passing is not None:
             self._note_passing(self.passing, event, detail)

@@ -6,23 +6,15 @@ in mid-session, and its samples say no source, the sns of frames are all there i
 each counter is one more (zenoh.md 8), but for what was lost.
 """
 
-import re
 from collections import Counter
 from typing import Final
 
 from seqaudit.decoders.contract.events import FRAME_BITS, Flag
-from seqaudit.decoders.contract.zenoh_detail import PORT
+from seqaudit.decoders.contract.zenoh_detail import BY_PORT
 from seqaudit.replay.contract.event import Event
 
 #: Counters that are followed: a session has at most 32.
 MAX_FOLLOWED: Final = 64
-
-_OWN: Final = re.compile(rf":{PORT}(\||$)")
-
-
-def on_own_port(conversation: str) -> bool:
-    """Whether an end of a session has zenoh's port."""
-    return _OWN.search(conversation) is not None
 
 
 class Recognition:
@@ -32,11 +24,10 @@ class Recognition:
         messages, frames: of pieces, those that only might be.
     """
 
-    def __init__(self, conversation: str) -> None:
+    def __init__(self) -> None:
         self.messages: dict[int, Counter[str]] = {}
         self.frames: Counter[int] = Counter()
         self._proven = False
-        self._on_own_port = on_own_port(conversation)
         self._next: dict[tuple[str | None, str | None, int | None], int] = {}
         self._followed = 0  # frames with the sn behind that of the one before it
         self._leapt = 0  # with another
@@ -45,15 +36,20 @@ class Recognition:
     def shown(self) -> bool:
         return self._proven or self._followed > self._leapt
 
-    def takes(self, event: Event, *, doubted: bool) -> None:
-        """Messages of one batch, or frames of one counter each of which has the next sn."""
-        if not doubted:
+    def takes(self, event: Event, doubt: int) -> None:
+        """Messages of one batch, or frames of one counter each of which has the next sn.
+
+        Args:
+            doubt: of ``Detail``.
+        """
+        if not doubt:
             self._proven = True
-            return
-        counts = self.messages.setdefault(event.frame >> FRAME_BITS, Counter())
-        counts[event.wire_kind] += event.count
-        if self._on_own_port and event.wire_kind in ("Frame", "Fragment"):
-            self._follow(event)
+        elif doubt == BY_PORT:
+            if event.wire_kind in ("Frame", "Fragment"):
+                self._follow(event)
+        else:
+            counts = self.messages.setdefault(event.frame >> FRAME_BITS, Counter())
+            counts[event.wire_kind] += event.count
 
     def _follow(self, event: Event) -> None:
         assert event.seqno is not None and event.stop_seqno is not None

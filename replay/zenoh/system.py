@@ -6,7 +6,6 @@ from typing import Final
 from seqaudit.replay.contract.engine import Opened, Opening, Row, System
 from seqaudit.replay.zenoh.compare import ZenohComparison, ends_of
 from seqaudit.replay.zenoh.parameters import PARAMETERS
-from seqaudit.replay.zenoh.recognition import on_own_port
 from seqaudit.replay.zenoh.report_rows import (
     SamplesStreamRow,
     TransportStreamRow,
@@ -32,11 +31,8 @@ def _open(told: Opening) -> Opened:
 
 
 def _shows(row: Row) -> bool:
-    """Whether a row is of a batch that is zenoh, not of one that only reads like it; on zenoh's own
-    port the engine looks whether these are in step."""
-    if row.wire_kind in _OF_ANY:
-        return False
-    return '"doubt":1' not in (row.detail or "") or on_own_port(row.conversation)
+    """Whether a row is of a batch that is zenoh, not of one that only reads like it."""
+    return row.wire_kind not in _OF_ANY and '"doubt":1' not in (row.detail or "")
 
 
 ZENOH: Final = System(

@@ -23,7 +23,8 @@ from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared import plan
 from seqaudit.pipeline.shared.plan import CaptureInput
-from tests.decoders.network.builders import record_offsets
+from tests.decoders.network.builders import ethernet, ipv4, record_offsets, udp
+from tests.decoders.zenoh import builders as zenoh
 from tests.degraded import fragments
 from tests.degraded.captures import Capture, Pcap, Record, read
 
@@ -457,3 +458,20 @@ def test_a_packet_beside_its_tunnel_is_one_though_that_came_in_fragments(
                 [stream.get(name) for stream in one["streams"]] for one in (report, expected)
             )
             assert told == other, name
+
+
+def test_so_is_one_that_only_its_session_shows_to_be_a_systems(bench: Bench) -> None:
+    """A sample of zenoh without a source is claimed by no decoder."""
+    payloads = [zenoh.init(), *(zenoh.frame(sn, zenoh.push(zenoh.put(None, bytes(300))))
+                                for sn in range(40))]  # fmt: skip
+    plain = [
+        Record(SECOND * (2 + number) // 10, frame, len(frame))
+        for number, payload in enumerate(payloads)
+        for frame in (ethernet(ipv4(udp(payload, 50_000, 7447), ident=number + 1)),)
+    ]
+    carried = in_fragments(behind(plain, in_vxlan, 5, 30_000), 5000)
+    report, expected = (
+        bench.report(bench.write(*named)) for named in (("both", plain, carried), ("plain", plain))
+    )
+    arrivals = [stream["arrivals"] for stream in report["streams"]]
+    assert arrivals == [stream["arrivals"] for stream in expected["streams"]] and 40 in arrivals

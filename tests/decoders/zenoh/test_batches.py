@@ -352,8 +352,12 @@ def test_what_merely_reads_as_zenoh_is_not_claimed_and_its_rows_say_so() -> None
     assert rows[0]["count"] == 3
     assert all(row["detail"]["doubt"] == 1 for row in rows)
     assert BatchDecoder().account()["messages_by"] == {}
-    assert decoded(z.batches(weak, mode=wire.PORT))[1] == [wire.WEAK] * 3  # the port is no proof
-    assert decoded(z.batches(weak, mode=wire.KNOWN))[1] == [wire.DECODED] * 3
+    rows, status = decoded(z.batches(weak, mode=wire.PORT))
+    assert status == [wire.DECODED] * 3
+    assert all(row["detail"]["doubt"] == wire.BY_PORT for row in rows)
+    rows, status = decoded(z.batches(weak, mode=wire.KNOWN))
+    assert status == [wire.DECODED] * 3
+    assert not any("doubt" in row["detail"] for row in rows)
     assert decoded(z.batches(weak, mode=wire.NOT_OURS)) == ([], [wire.NOTHING] * 3)
 
 
