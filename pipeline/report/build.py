@@ -36,7 +36,7 @@ from seqaudit.pipeline.report.totals import Losses, messages_of, totals_of
 from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.captures.borders import Borders
-from seqaudit.replay.captures.order import without_order
+from seqaudit.replay.captures.untold import without_figures
 from seqaudit.replay.contract import results as rows_of
 from seqaudit.replay.contract.engine import Compared, Replayed
 from seqaudit.replay.contract.finding import PlacedFinding
@@ -209,7 +209,7 @@ class _Sections:
                         others.get((row["capture"], row["stream"] or ""), {}),
                         ends[row["capture"]][1],
                         self._accounts.tunnels.get(row["capture"]),
-                        ordered=row["capture"] not in self._accounts.unordered,
+                        untold=self._accounts.untold.get(row["capture"]),
                     ),
                     row["capture"],
                 ),
@@ -227,8 +227,8 @@ class _Sections:
         tables: dict[str, dict[str, list[Row] | PackedRows[Row]]] = {}
         for row in self._rows.of(rows_of.TABLE):
             detail = dict(settled(row["detail"], self._accounts.extents[row["capture"]][1]))
-            if row["capture"] in self._accounts.unordered:
-                detail = without_order(detail)
+            if why := self._accounts.untold.get(row["capture"]):
+                detail = without_figures(detail, why)
             name = detail.pop("table")
             for key in _IDENTITIES:
                 if detail.get(key) is not None:
@@ -424,7 +424,7 @@ def _stream(
     end_ns: int | None,
     tunnels: Tunnels | None,
     *,
-    ordered: bool,
+    untold: str | None,
 ) -> StreamRow:
     own = row["detail"]
     place = _named(row, own["sender"], own["receiver"], called)
@@ -434,7 +434,7 @@ def _stream(
         if came_by:
             place["tunnels"] = came_by
     told = cast(StreamRow, {**settled(own, end_ns), **place, **others})
-    return told if ordered else without_order(told)
+    return told if untold is None else without_figures(told, untold)
 
 
 def _connection(

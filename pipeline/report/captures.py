@@ -12,7 +12,7 @@ from seqaudit.pipeline.report.packed_rows import PackedRows
 from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.captures.doubts import dropped_by, spans_of, unread
-from seqaudit.replay.captures.order import is_untold
+from seqaudit.replay.captures.untold import untold
 from seqaudit.replay.contract.capture_rows import CaptureFigures, CaptureRow, MergedAccount
 from seqaudit.replay.contract.engine import Extent
 from seqaudit.replay.contract.finding import PlacedFinding
@@ -33,7 +33,7 @@ class CaptureAccounts:
         unread: what tells that they hold packets that were not read to their end.
         findings: details of findings about captures, in their order.
         tunnels: by which packets came, of captures that have some.
-        unordered: captures of which nobody can tell in which order their records were sent.
+        untold: why nobody can tell the figures of receivers, by capture.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class CaptureAccounts:
         self.holes: dict[int, str] = {}
         self.unread: dict[int, str] = {}
         self.tunnels: dict[int, Tunnels] = {}
-        self.unordered: set[int] = set()
+        self.untold: dict[int, str] = {}
         self._findings: PackedRows[PlacedFinding] = PackedRows()
 
     @property
@@ -72,8 +72,8 @@ class CaptureAccounts:
             doubts = spans_of(account, self._vantages[number])
             if doubts:
                 self.worth[number] = Worth(doubts)
-            if is_untold(account.order):
-                self.unordered.add(number)
+            if why := untold(account):
+                self.untold[number] = why
             if lacking := [span.why for span in doubts if span.doubt in MISSING]:
                 self.holes[number] = lacking[0]
             if not_read := unread(account):

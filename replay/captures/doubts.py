@@ -17,7 +17,8 @@ rest on, and are weighed once more here.
     CP017           everywhere; without IP ids everything is in doubt
     (the vantage)   everywhere, where it is inferred from whose unicasts the capture holds
     CP021           a hole at each packet that is damaged, by its frame; and everywhere, if there
-                    are packets of which nobody can tell whether they are
+                    are packets of which nobody can tell whether they are, or so many damaged ones
+                    that a checksum may be right by chance
     CP005           none: a datagram of which a fragment is missing is missing like any other, and
                     the rules of loss say whether it was lost or not captured
     CP006           a hole at each datagram of a system that could not be decoded, by its frame
@@ -52,6 +53,10 @@ CUT_REASON: Final = "the file ends in the middle of a record"
 
 #: So many datagrams stand in a capture twice at least, if it was captured twice.
 LEAST_TWICE: Final = 10
+
+#: So many packets with damage that no checksum tells are expected, where one is reckoned with.
+UNSEEN: Final = 0.001
+MAY_BE_DAMAGED: Final = "some may be damaged of which the checksum is right"
 
 MS: Final = 1_000_000
 SECOND: Final = 1_000_000_000
@@ -150,10 +155,22 @@ def _damaged(account: MergedAccount) -> list[Span]:
         spans.append(
             Span(Doubt.DAMAGED, BEGINNING, END, "most packets of a sender have a wrong checksum")
         )
+    elif may_be_damaged(account):
+        spans.append(Span(Doubt.DAMAGED, BEGINNING, END, f"{why}, so that {MAY_BE_DAMAGED}"))
     elif account.checksums["untold"]:
         others = f"{why}, and others have no checksum that tells"
         spans.append(Span(Doubt.DAMAGED, BEGINNING, END, others))
     return spans
+
+
+def may_be_damaged(account: MergedAccount) -> bool:
+    """Whether so many packets are damaged that there may be one of which the checksum is right.
+
+    One changed byte is always told. Two are not where what one adds the other takes away, in the
+    same half of a word: one time in some 1,024. How many have two is told by how many have one.
+    """
+    damaged, frames = account.damaged_frames["count"], account.figures["frames"]
+    return damaged > 1 and damaged * damaged >= 1_024 * frames * UNSEEN
 
 
 def _at_each(doubt: Doubt, told: NamedFrames, why: str) -> list[Span]:

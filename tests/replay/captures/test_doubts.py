@@ -9,6 +9,7 @@ from seqaudit.decoders.network.account_rows import PieceAccount
 from seqaudit.pipeline.report.accounts import merge, merge_frames
 from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.captures.doubts import shown, spans_of, twice, weighed
+from seqaudit.replay.captures.untold import untold
 from seqaudit.replay.contract.capture_rows import NamedFrames
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
 from seqaudit.replay.contract.settings import Vantage
@@ -112,9 +113,24 @@ def damaged_spans(**account: Any) -> list[tuple[Doubt, int, int]]:
 
 def test_a_damaged_packet_is_a_hole_at_its_place() -> None:
     told = {"named": [7, 90], "last": 400, "count": 4, "first_ns": 1}
-    assert damaged_spans(damaged_frames=told, checksums={"unclear": [], "untold": []}) == [
+    sums: dict[str, list[Any]] = {"unclear": [], "untold": []}
+    assert damaged_spans(frames=400, damaged_frames=told, checksums=sums) == [
         (Doubt.HOLE, 7, 7), (Doubt.HOLE, 90, 90), (Doubt.HOLE, 91, 400),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("frames", "damaged", "doubted"), [(1000, 33, True), (1000, 31, False), (0, 0, False)]
+)
+def test_where_many_packets_are_damaged_one_may_be_that_its_checksum_does_not_tell(
+    frames: int, damaged: int, doubted: bool
+) -> None:
+    """What one byte adds another one takes away: nothing is proven, and no figure told."""
+    told = {"named": [7] * min(damaged, 1), "last": 90, "count": damaged, "first_ns": 1}
+    account = merged(frames=frames, damaged_frames=told)
+    everywhere = (Doubt.DAMAGED, BEGINNING, END)
+    assert (everywhere in damaged_spans(frames=frames, damaged_frames=told)) == doubted
+    assert (untold(account) is not None) == doubted
 
 
 def test_a_datagram_that_could_not_be_decoded_is_a_hole_at_its_place() -> None:
