@@ -255,6 +255,21 @@ class LinkTable:
                 return BYTES_MISSING
         return BYTES_WHOLE if stream.link == name else RECONNECTED
 
+    def begins(self, event: Event, stream: RaimsStream, since: int) -> None:
+        """A stream's first message that is wanted, as it has been since a frame."""
+        name = link_of(event)
+        if name in self.pgm and event.fresh_id is not None:
+            stream.first_wanted = name, self.pgm[name].window.unwrap(event.fresh_id), since
+        elif name in self.holes and self.holes[name].frame >= since:
+            stream.borders.append(BYTES_MISSING)
+
+    def lacks_first(self, stream: RaimsStream) -> bool:
+        """May messages of it have come before the first one that is captured?"""
+        if stream.first_wanted is None:
+            return False
+        name, sqn, since = stream.first_wanted
+        return self.pgm[name].lacks_before(sqn, since)
+
     def remember(self, event: Event, stream: RaimsStream, sqn: int | None) -> None:
         """Where a stream is on its link after a message.
 

@@ -441,6 +441,21 @@ class PgmLink:
         )
         return Missing((*self.lost[low:high], *holes), cut, unread)
 
+    def lacks_before(self, sqn: int, since: int) -> bool:
+        """May packets before one have come that the capture does not hold, of those that were shown
+        to be missing since a frame? To be asked when nothing follows."""
+        parts = (self.cut, self.unread) if self.partly_frame >= since else ()
+        if any(some and some.first() < sqn for some in parts):
+            return True
+        place = bisect_left(self._not_surely_lost, sqn, key=_sqn)
+        return place > 0 and self._not_surely_lost[place - 1].revealed.frame >= since
+
+    @cached_property
+    def _not_surely_lost(self) -> list[Hole]:
+        """Ascending; none was shown sooner than those before it."""
+        holes = (*self.lost, *self.window.holes.values())
+        return sorted((h for h in holes if h.loss is not Certainty.PROVEN), key=_sqn)
+
     def behind(self, sqn: int) -> Missing:
         """What did not come of those behind one."""
         return self.between(sqn, 1 << 62)

@@ -102,6 +102,8 @@ class Receiving:
             peer.goes_by(event.stamp)
             peer.rerouted |= peer.revived
             return
+        if not stream.link and observer.window.subscriptions.routed(str(event.destination)):
+            self._begins(event, stream)
         if message.is_glsno:
             self._glsno(message, peer, stream, mark, last, known=not fresh)
         else:
@@ -123,6 +125,13 @@ class Receiving:
         since = -1 if before is None else before.frame
         changes = self._state.observer.changes.told_of(stream.subjects)
         return any(since <= change.mark.frame <= mark.frame for change in changes)
+
+    def _begins(self, event: Event, stream: RaimsStream) -> None:
+        """A stream's first message; since the observer has wanted it there may have been others."""
+        observer, subject = self._state.observer, str(event.destination)
+        told = (change.mark.frame for change in observer.changes.told_of([subject]))
+        since = next(told, -1) if self._joins(observer, subject) else -1
+        self._state.links.begins(event, stream, since)
 
     def _steps(self, event: Event, peer: Peer) -> None:
         """Was the capture's clock set in a long silence? The sender's own clock says that no such

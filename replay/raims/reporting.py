@@ -27,6 +27,10 @@ LEAST_PAIRS: Final = 3
 NOT_CAPTURED: Final = (
     "messages are not in this capture, and whether the daemon had them cannot be told"
 )
+LACKS_FIRST: Final = (
+    "packets before its first message are not in this capture, nor surely given up: whether the "
+    "daemon had others of it before cannot be told"
+)
 SEEMED_SILENT: Final = (
     "messages of it came while its publisher seemed to be silent or not known yet, and was not"
 )
@@ -205,6 +209,8 @@ class RaimsReporter(Reporter[Subject]):
             return NOT_JOINED
         if (stream.publisher, stream.subject) in self.engine.links.untold:
             return AT_THE_END
+        if self.engine.links.lacks_first(stream):
+            return LACKS_FIRST
         if self.engine.links.refused(stream):
             return DROPPED_INSIDE
         if stream.unread is not None:

@@ -144,6 +144,8 @@ class RaimsStream:
         self.network_duplicates = 0
         self.gaps: list[NumberGap] = []  # of GLSNO numbers
         self.wanted = False  # its last message
+        #: TSI and sqn of its first message that was wanted, and since which frame it would be.
+        self.first_wanted: tuple[str, int, int] | None = None
         #: What did not come between a message that was wanted and one that was not.
         self.borders: list[Missing] = []
 

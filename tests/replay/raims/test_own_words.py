@@ -623,6 +623,30 @@ def test_what_is_missing_before_the_first_unwanted_message_may_have_been_wanted(
     assert stream["delivered"] == ([[F0, F0]] if third == 2 else None)
 
 
+@pytest.mark.parametrize(
+    ("joined", "asks", "known"), [(0.2, 0, False), (0.2, 10, True), (40.0, 0, True)]
+)
+def test_what_is_missing_behind_a_join_may_hold_the_first_message_that_was_wanted(
+    joined: float, asks: int, known: bool
+) -> None:
+    """Packet 2 is missing, and packet 3 has the first message captured that the daemon wants. Where
+    it gave packet 2 up, or joined behind it, that is the first one that it had."""
+    world = World()
+    came = [(packet("ODATA", 1, 0.0, stream=f"{LINK}|"), 0.0)]
+    came += [(packet("SPM", 2, at, stream=f"{LINK}|"), at) for at in (0.5, 6.0, 7.0, 14.0, 21.0)]
+    came += [(nak_on_link(2, at), at) for at in (0.6 + turn / 2 for turn in range(asks))]
+    for event, at in sorted([*came, (None, joined)], key=lambda pair: pair[1]):
+        if event is not None:
+            world.sees(event)
+        else:
+            world.notice("JOIN", at, source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=2,
+                         subject="_1.J")  # fmt: skip
+    world.sees(packet("ODATA", 3, 60.0, stream=f"{LINK}|"))
+    world.data(F0 + 5, 60.0, subject="_1.J", stream=f"{LINK}|{PEER}|_1.J", fresh_id=3)
+    (stream,) = [r.detail for r in world.rows() if r.kind == STREAM]
+    assert stream["delivered"] == ([[F0 + 5, F0 + 5]] if known else None), stream["unknown"]
+
+
 def test_a_notice_of_more_than_is_missing_leaves_the_counter_unknown() -> None:
     for count in (1, 3):
         world = World()
