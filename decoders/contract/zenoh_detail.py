@@ -6,9 +6,7 @@ from typing import Final, TypedDict
 #: Bytes of a datagram behind IP and UDP that fill a frame of Ethernet: larger ones stand in rows of
 #: their own, as several at once fill a socket's buffer.
 LARGE: Final = 1_472
-#: Of routers; peers choose theirs (zenoh.md 2.1).
-PORT: Final = 7447
-#: ``doubt`` of what only that port says to be zenoh; else 1: nothing does.
+#: ``doubt`` of what only the port of routers says to be zenoh; else 1: nothing does.
 BY_PORT: Final = 3
 
 #: A wire_expr: scope, whose table (1: the sender's), suffix; in JSON a list, as the others here.

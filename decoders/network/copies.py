@@ -3,9 +3,9 @@ packets came in IP fragments (decoders/README.md 3).
 
 The packet kernel finds what came twice among the packets that are whole. A packet that a tunnel
 carried in fragments is put together elsewhere, so there it is held against the prints of all
-datagrams in the capture. The rule is the kernel's: the same ends, IP id, length and
-bytes, within 2 s. Which of both came first does not matter: the one in fragments is the copy.
-Without an IP id each has one at most: what was sent twice came twice in the tunnel.
+datagrams in the capture. The rule is the kernel's: the same ends, IP id, length and bytes, within
+2 s. Which of both came first does not matter: the one in fragments is the copy. Without an IP id
+each has one at most: what was sent twice came twice in the tunnel.
 """
 
 from collections import deque

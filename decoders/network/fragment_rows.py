@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from seqaudit.decoders.contract.arrow import as_column
-from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATION, ByName, Kind
+from seqaudit.decoders.contract.event_columns import event_batch
+from seqaudit.decoders.contract.events import FRAME_BITS, NO_CONVERSATION, ByName, Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network import packet_kernels as k
@@ -51,6 +51,7 @@ def segment_batch(packets: Packets, settings: DecodeSettings) -> pa.RecordBatch:
     at_ns = packets.records.at_ns[records]
     zeros = np.zeros(count, np.int64)
     return event_batch(
+        count,
         {
             "capture": zeros + capture,
             "frame": frame,
@@ -71,7 +72,6 @@ def segment_batch(packets: Packets, settings: DecodeSettings) -> pa.RecordBatch:
             "detail": pa.array(details),
             "payload": pa.array(payloads, pa.binary()),
         },
-        count,
     )
 
 
@@ -79,6 +79,7 @@ def prints_batch(prints: Prints) -> pa.RecordBatch:
     """The SEGMENT row of some prints: they meet the fragments where these are put together."""
     first, last = [0], [-1]
     return event_batch(
+        1,
         {
             "capture": [prints.capture],
             "frame": prints.frame[first],
@@ -94,7 +95,6 @@ def prints_batch(prints: Prints) -> pa.RecordBatch:
             "count": [len(prints.frame)],
             "payload": pa.array([prints.packed()], pa.binary()),
         },
-        1,
     )
 
 
@@ -182,19 +182,6 @@ def described(
         told.append(facts)
         payloads.append(bytes(data[start:stop]))
     return carriers, told, payloads
-
-
-def event_batch(columns: ByName, count: int) -> pa.RecordBatch:
-    """EVENTS rows of some columns; the others are null."""
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.nulls(count, field.type)
-            if field.name not in columns
-            else as_column(columns[field.name], field.type)
-            for field in EVENTS
-        ],
-        schema=EVENTS,
-    )
 
 
 def read_segments(segments: pa.RecordBatch) -> Iterator[Fragment | Prints]:

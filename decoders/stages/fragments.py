@@ -10,7 +10,7 @@ fragment that completes it, as in Wireshark. Fragments of a datagram that was co
 repeats and share its fate; all of them again are the datagram again, a network duplicate if that
 was within 2 s. In captures where that was seen (``DecodeSettings.tunnelled``) a datagram may be a
 tunnel's packet that was too long for the way. It carries a fragment of another, and they share a
-fate; or a packet that may stand in the capture by itself as well (``prints``). A segment of TCP
+fate; or a packet that may stand in the capture by itself as well (``copies``). A segment of TCP
 goes on to its connection (``DecodeSettings.fragmented``).
 """
 

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, ByName, Flag, Kind, compact
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.contract.zenoh_detail import LARGE, PORT, Detail
+from seqaudit.decoders.contract.zenoh_detail import BY_PORT, LARGE, Detail
 from seqaudit.decoders.kernels.loader import (
     Buffer,
     Int64s,
@@ -41,6 +41,7 @@ from seqaudit.decoders.zenoh import messages
 
 SYSTEM: Final = "zenoh"
 _MULTICAST: Final = int(Flag.MULTICAST)
+PORT: Final = 7447  # of routers; peers choose theirs (zenoh.md 2.1)
 SCOUTING_PORT: Final = 7446
 
 #: Output rows of one round; the largest batch needs less.
@@ -373,7 +374,7 @@ class BatchDecoder:
                 "stop_seqno": row[wire.LAST_SEQ] + 1,
             }
         if doubt:
-            detail["doubt"] = doubt if doubt == wire.BY_PORT else 1
+            detail["doubt"] = BY_PORT if doubt == wire.BY_PORT else 1
         event["detail"] = compact(detail)
         yield event
         if word in ("InitSyn", "InitAck", "Join") and not doubt:
