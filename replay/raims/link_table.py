@@ -290,8 +290,10 @@ class LinkTable:
         return 0 if link is None or stream.last_sqn is None else link.refused(stream.last_sqn)
 
     def lacks_copies(self, stream: RaimsStream) -> bool:
-        """May copies of its messages, which came on other TSIs, not all be captured?"""
-        return any(self.pgm[name].doubtful_since(0) for name in stream.copied_on)
+        """May its messages not all be captured, or have come sooner than what was before them let
+        them go on, where it has copies on other TSIs?"""
+        names = {stream.link, *stream.copied_on} if stream.copied_on else ()
+        return any(self.pgm[name].doubtful_since(0) for name in names if name in self.pgm)
 
     def stands_since(self, stream: RaimsStream, went_on: int) -> int | None:
         """Since which frame its link may have handed on nothing more (``PgmLink.stands_since``)."""

@@ -124,8 +124,6 @@ BORDER_UNSEEN: Final = Missing(
     why="the messages on both sides came on different connections, and the end of the one or the "
     "begin of the other is not in this capture",
 )
-#: Over TCP: what is not here need not have been lost.
-NOT_HERE: Final = (BYTES_MISSING, BORDER_UNSEEN)
 SECRET: Final = Missing(sure=Certainty.UNDECIDABLE, why="another link is encrypted")
 
 

@@ -93,6 +93,11 @@ def began_before(state: RaimsState, observer: Observer) -> bool:
     return observer.start_ns < (state.members.first_ns or 0) - STARTED_NS
 
 
+def began_here(state: RaimsState, observer: Observer) -> bool:
+    """Did it begin while the capture ran? Then it knows nobody but by what came since."""
+    return observer.start_told and not began_before(state, observer)
+
+
 def inbox_span(state: RaimsState, observer: Observer, peer: str, at_ns: int) -> "Said | None":
     """What the observer said to a peer from a moment to a second later, if the capture has all
     of it; null: it does not, or nobody can tell."""

@@ -75,7 +75,8 @@ class Peer:
     heard_frame: int = 0
     #: frames of its last heartbeats, and their times by its own clock
     beats: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=MAX_BEATS))
-    unmet: bool = False  # it has begun, and was not authenticated yet
+    #: It was authenticated; false: not since it has begun; null: nobody knows.
+    met: bool | None = None
     came_unmet: bool = False  # messages of it came then
     interval_ns: int = 10_000_000_000
     dropped: bool = False  # no heartbeat for too long, not authenticated again yet
@@ -85,6 +86,11 @@ class Peer:
     rerouted: bool = False  # messages of it came while its routes changed
     links: set[str] = field(default_factory=set)  # TCP links it has used
     closed: set[str] = field(default_factory=set)  # those it had when it was dropped
+
+    @property
+    def is_strange(self) -> bool:
+        """Has nobody said yet who it is?"""
+        return (self.user, self.met) == (None, None) and self.met_frame < 0
 
     def counters(self) -> dict[str, LossCounter]:
         """Those of ``show loss``, by their columns."""
@@ -112,8 +118,8 @@ class Peer:
 
     def is_met(self, *, surely: bool = False) -> None:
         """The observer takes what it sends, surely only from now on; else it may have before."""
-        self.doubted |= self.unmet and self.came_unmet and not surely
-        self.unmet = False
+        self.doubted |= self.met is False and self.came_unmet and not surely
+        self.met = True
 
     def seems_heard(self, now_ns: int) -> bool:
         """Did a heartbeat of it come for which the observer would not drop it yet? One that came
@@ -136,7 +142,7 @@ class Peer:
             self.closed |= self.links
         if link.startswith("tcp:"):
             self.links.add(link)
-        return not (self.dropped or self.unmet or link in self.closed)
+        return not (self.dropped or self.met is False or link in self.closed)
 
     def goes_by(self, stamp_ns: int | None) -> None:
         """A message that is not taken any more has a time of its own, by which it is as late."""

@@ -151,7 +151,9 @@ class Receiving:
         """Does the observer still take messages of a peer? Not if it has heard nothing for too
         long; where the capture may have missed what it heard, it does."""
         now_ns = mark.at_ns
-        peer.came_unmet |= peer.unmet
+        if peer.is_strange and own_words.began_here(self._state, self._state.observer):
+            peer.met = False
+        peer.came_unmet |= peer.met is False
         if peer.is_silent(now_ns) and self._state.links.may_lack(peer.heard_frame):
             peer.heard_ns, peer.heard_frame = now_ns, mark.frame
             peer.doubted = True
@@ -295,7 +297,7 @@ class Receiving:
         if word == "SYNC_RPY" and event.destination == self._state.observer.bridge and told:
             self._state.members.learn(str(told), detail, event.frame)
         if word == "HELO" and _begins(detail) and peer.heard_ns is None and peer.met_frame < 0:
-            peer.unmet = True
+            peer.met = False
         elif word == "AUTH" and here:
             peer.is_met(surely=event.seqno == 1)
         if word != "AUTH" or event.destination == self._state.observer.bridge:

@@ -10,7 +10,7 @@ from seqaudit.replay.contract.results import TABLE, Result
 from seqaudit.replay.contract.worth import SHOWN, Claim, Doubt, Span
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW
-from seqaudit.replay.raims.links import NOT_HERE, Missing
+from seqaudit.replay.raims.links import Missing
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peer_clock import off
 from seqaudit.replay.raims.streams import RaimsStream
@@ -32,7 +32,8 @@ LACKS_FIRST: Final = (
     "daemon had others of it before cannot be told"
 )
 SEEMED_SILENT: Final = (
-    "messages of it came while its publisher seemed to be silent or not known yet, and was not"
+    "messages of it came while its publisher seemed to be silent or not known yet, and perhaps was "
+    "not"
 )
 DROPPED_INSIDE: Final = (
     "packets that had arrived were asked for and did not come again (PG009): whether the daemon "
@@ -55,8 +56,8 @@ STANDS: Final = (
     "nothing shows that this one went on, and it told nobody of a loss there"
 )
 COPIES: Final = (
-    "messages of it came on another TSI as well, of which packets are not in this capture: whether "
-    "late copies in them set the daemon's number back cannot be told"
+    "messages of it came on several TSIs, of which packets are not in this capture: whether and "
+    "when late copies set the daemon's number back cannot be told"
 )
 UNNUMBERED: Final = (
     "some of its messages have no number (a console publishes them), and packets are not in this "
@@ -233,7 +234,7 @@ class RaimsReporter(Reporter[Subject]):
             return DROPPED
         behind = self.engine.links.behind(stream)
         for missing in (*(gap.missing for gap in stream.gaps), *stream.borders, behind):
-            if not _is_told(missing) or missing in NOT_HERE:
+            if not _is_told(missing):
                 return f"{NOT_CAPTURED}: {missing.reason}"
         return None
 
@@ -299,6 +300,8 @@ class RaimsReporter(Reporter[Subject]):
 def _is_told(missing: Missing | None) -> bool:
     """Is it told which packets the daemon had? What is likely of a packet is no figure; and numbers
     that no packet is missing for were never sent here."""
-    if missing is None or missing.sure is not None or not missing.count:
+    if missing is None:
         return True
-    return missing.certainty is Certainty.PROVEN
+    if missing.sure is not None:
+        return missing.sure is not Certainty.UNDECIDABLE
+    return not missing.count or missing.certainty is Certainty.PROVEN

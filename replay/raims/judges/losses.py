@@ -31,6 +31,11 @@ _IF_IT_WENT_ON: Final = (
     "behind packets that it had given up before others."
 )
 
+_COUNTS: Final = (
+    "raims counts {counted:message} of {sender_member} as lost that {counted|was|were} not."
+)
+_MAY_COUNT: Final = "raims may count messages of {sender_member} as lost that were not."
+
 
 def findings(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator[Finding]:
     yield from _glsno(report, stream, about)
@@ -97,16 +102,16 @@ def _false_losses(report: RaimsReporter, stream: RaimsStream, about: About) -> I
     """RA005: the daemon's own notice of a copy whose original was captured too."""
     false = [s for s in stream.steps if s.verdict.counted and s.loss is None]
     told = [s for s in false if report.told(stream, s.verdict.seqno)]
-    for some, claim in (
-        ([s for s in told if s.again], SHOWN),
-        ([s for s in told if not s.again], _LATE_ORIGINAL),
-        ([s for s in false if s not in told], report.of_window(stream)),
+    untold = [s for s in false if s not in told]
+    why = (report.doubt(stream, report.observer) or report.uncounted(stream)) if untold else None
+    for some, claim, text in (
+        ([s for s in told if s.again], SHOWN, _COUNTS),
+        ([s for s in told if not s.again], _LATE_ORIGINAL, _COUNTS),
+        (untold, Claim(Certainty.UNDECIDABLE, why=why), _MAY_COUNT)
+        if why
+        else (untold, report.of_window(stream), _COUNTS),
     ):
-        yield from _step(
-            report, stream, about, "RA005", some, claim,
-            "raims counts {counted:message} of {sender_member} as lost that "
-            "{counted|was|were} not.",
-        )  # fmt: skip
+        yield from _step(report, stream, about, "RA005", some, claim, text)
 
 
 def _repeats(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator[Finding]:

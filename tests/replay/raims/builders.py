@@ -122,8 +122,9 @@ class World:
     def data(self, value: int, at: float = 0.0, **how: Any) -> None:
         subject = how.pop("subject", "_1.A")
         how.setdefault("stream", f"tcp:x|{PEER}|{subject}")
+        how = {"source": PEER, **how}
         self.feed(
-            at, kind=Kind.DATA, wire_kind="DATA", source=PEER, destination=subject, seqno=value,
+            at, kind=Kind.DATA, wire_kind="DATA", destination=subject, seqno=value,
             stop_seqno=value + 1, size=100, **how,
         )  # fmt: skip
 

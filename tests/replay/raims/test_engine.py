@@ -879,6 +879,26 @@ def test_of_a_daemon_that_was_not_met_yet_nothing_is_taken(
     assert (row["msg_loss"] is None) is (delivered is None)
 
 
+@pytest.mark.parametrize(
+    ("began", "named", "taken"), [(0, False, False), (-60, False, True), (0, True, True)]
+)
+def test_whoever_has_not_said_who_it_is_was_not_met_by_a_daemon_that_began_here(
+    began: int, named: bool, taken: bool
+) -> None:
+    """Words of it are missing: what was taken of it cannot be told, but by a daemon that had met it
+    before the capture."""
+    world, other = World(), "cc" * 16
+    world.notice("HB", source=ME, start=T0 + began * SECOND)
+    if named:
+        told = json.dumps({"name": "C", "address": "10.77.0.3:7239"})
+        world.feed(kind=Kind.MEMBER, wire_kind="MEMBER", source=other, detail=told)
+    world.data(F0, 0.2, source=other)
+    (stream,) = [row.detail for row in world.rows() if row.kind == STREAM]
+    assert stream["delivered"] == ([[F0, F0]] if taken else None)
+    (row,) = [row for row in world.table("loss") if row["bridge"] == other]
+    assert (row["msg_loss"], row["null_rte"]) == ((0, 0) if taken else (None, None))
+
+
 def test_what_waited_is_handed_on_before_its_daemon_is_met() -> None:
     """A repair that frees it comes right before the AUTH, over another link."""
     world = World()
