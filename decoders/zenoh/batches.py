@@ -9,9 +9,10 @@ engine resolves them (zenoh.md 6).
 Nothing on the wire says "zenoh". A batch is claimed on evidence that other bytes do not have by
 chance: a handshake, a Join, a SourceInfo, or the user's word. On zenoh's own port one that reads as
 zenoh to the last byte is claimed as well, and its rows are marked (``BY_PORT``): the engine says
-nothing of a session that has no other, and is not in step. Elsewhere a batch that merely reads as
-zenoh is not claimed, but its rows go on, marked ``doubt``: the engine counts them where the session
-proves to be one. So it is with one that the snap length cut off, as far as it reads.
+nothing of a session that has no other, and is not in step, and gives its batches back. Elsewhere a
+batch that merely reads as zenoh is not claimed, but its rows go on, marked ``doubt``: the engine
+counts them where the session proves to be one. So it is with one that the snap length cut off, as
+far as it reads.
 """
 
 import base64

@@ -71,7 +71,7 @@ PLAIN = 3  # Push with Put or Del without
 FRAGMENT = 4
 NETWORK = 5  # any other network message
 TRANSPORT = 6  # any other transport message
-BATCHES = 7  # WEAK batches of one direction
+BATCHES = 7  # WEAK batches of one direction, or those of the port
 
 # What extensions belong to; which must be known, and what an id means, differs (zenoh.md 1.3).
 OF_OTHERS = 0

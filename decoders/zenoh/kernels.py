@@ -353,7 +353,7 @@ def commit(d, c, n, i, count, doubt, m):
     if c[FRAME * n + i] != m[M_FRAME]:
         m[M_FRAME] = c[FRAME * n + i]
         m[M_INDEX] = 0
-    if doubt == 1:
+    if doubt == 1 or doubt == BY_PORT:
         slot = counter_of(c, n, i, DOUBTFUL, m)
         r = 0
         if slot >= 0:

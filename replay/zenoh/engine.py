@@ -146,7 +146,7 @@ class ZenohEngine:
             self._cut_off(event, detail)
             return
         if word == "batches":
-            self.recognition.frames[event.frame >> FRAME_BITS] += event.count
+            self.recognition.counts(event, detail.get("doubt", 0))
             return
         self.recognition.takes(event, detail.get("doubt", 0))
         assert event.source is not None and event.destination is not None
@@ -212,6 +212,8 @@ class ZenohEngine:
             self.passing.cut = True
         if detail.get("doubt"):
             self.cut_frames[event.frame >> FRAME_BITS] += 1
+        elif not detail.get("unread"):
+            self.recognition.cut_off(event)
         self.moments.cut_off(event)
         self.link.cut_at(event.frame)
 

@@ -11,6 +11,7 @@ from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter
 from seqaudit.replay.zenoh.judges import document, frames, losses, places, queries, samples
 from seqaudit.replay.zenoh.legs import LINK_RULES
+from seqaudit.replay.zenoh.recognition import Recognition
 from seqaudit.replay.zenoh.reporting import SYSTEM, ZenohReporter, ZenohSubject
 from seqaudit.replay.zenoh.rules import RULES
 from seqaudit.replay.zenoh.sources import Source, Unnumbered
@@ -35,7 +36,7 @@ ELSEWHERE: Final = dict.fromkeys(LINK_RULES, "needs captures of two places") | {
 def results(engine: ZenohEngine, capture: int, end_ns: int) -> list[Result]:
     """Everything there is to say about one session in one capture."""
     if not engine.recognition.shown:
-        return []
+        return list(_given_back(engine.recognition, capture))
     return list(_rows(ZenohReporter(engine, capture)))
 
 
@@ -67,6 +68,21 @@ def _rows(report: ZenohReporter) -> Iterator[Result]:
     yield from report.parameters_used(PARAMETERS)
     if engine.world is not None:
         yield from report.parameters_used(DOCUMENT_PARAMETERS)
+
+
+def _given_back(recognition: Recognition, capture: int) -> Iterator[Result]:
+    """What was claimed because of the port alone, and is of others."""
+    for piece, claimed in sorted(recognition.claimed.items()):
+        whole = claimed.batches - claimed.cut
+        detail = {
+            "piece": piece,
+            "frames": 0,
+            "frames_by": {"decoded": -whole, "truncated": -claimed.cut, "other": claimed.batches},
+            "messages_by": {SYSTEM: {word: -count for word, count in claimed.messages.items()}},
+            "sureness": {"certain": -whole},
+            "refused_at": dict(claimed.places),
+        }
+        yield Result(capture, ACCOUNT, NO_CONVERSATION, "capture", detail)
 
 
 def _accounts(report: ZenohReporter) -> Iterator[Result]:

@@ -7,6 +7,7 @@ each counter is one more (zenoh.md 8), but for what was lost.
 """
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import Final
 
 from seqaudit.decoders.contract.events import FRAME_BITS, Flag
@@ -17,16 +18,33 @@ from seqaudit.replay.contract.event import Event
 MAX_FOLLOWED: Final = 64
 
 
+@dataclass(slots=True)
+class Claimed:
+    """What was claimed in one piece because of zenoh's port alone.
+
+    Attributes:
+        batches: frames that were counted as zenoh's, those that were cut off among them.
+        places: these by the endpoint that they went to.
+    """
+
+    batches: int = 0
+    cut: int = 0
+    messages: Counter[str] = field(default_factory=Counter)
+    places: Counter[str] = field(default_factory=Counter)
+
+
 class Recognition:
     """What shows that a session is zenoh's, and what only might be.
 
     Attributes:
         messages, frames: of pieces, those that only might be.
+        claimed: of pieces; to be given back, where nothing shows that the session is zenoh's.
     """
 
     def __init__(self) -> None:
         self.messages: dict[int, Counter[str]] = {}
         self.frames: Counter[int] = Counter()
+        self.claimed: dict[int, Claimed] = {}
         self._proven = False
         self._next: dict[tuple[str | None, str | None, int | None], int] = {}
         self._followed = 0  # frames with the sn behind that of the one before it
@@ -45,11 +63,28 @@ class Recognition:
         if not doubt:
             self._proven = True
         elif doubt == BY_PORT:
+            self._claimed(event).messages[event.wire_kind] += event.count
             if event.wire_kind in ("Frame", "Fragment"):
                 self._follow(event)
         else:
             counts = self.messages.setdefault(event.frame >> FRAME_BITS, Counter())
             counts[event.wire_kind] += event.count
+
+    def counts(self, event: Event, doubt: int) -> None:
+        """How many batches only might be zenoh's, or are claimed by the port."""
+        if doubt != BY_PORT:
+            self.frames[event.frame >> FRAME_BITS] += event.count
+            return
+        claimed = self._claimed(event)
+        claimed.batches += event.count
+        claimed.places[str(event.destination)] += event.count
+
+    def cut_off(self, event: Event) -> None:
+        """A batch was cut off that was claimed: by the port, if nothing shows the session."""
+        self._claimed(event).cut += 1
+
+    def _claimed(self, event: Event) -> Claimed:
+        return self.claimed.setdefault(event.frame >> FRAME_BITS, Claimed())
 
     def _follow(self, event: Event) -> None:
         assert event.seqno is not None and event.stop_seqno is not None
