@@ -4,14 +4,24 @@ Types say that a figure is there (``tests/report_types.py``); this says that fig
 findings of one report do not contradict each other.
 """
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from seqaudit.replay.contract.report_rows import GapRow, Report, StreamRow
 
 #: Figures that are null with a reason of their own, or because nobody was handed anything.
 _LOSSES: Final = ("lost", "recovered", "unrecovered")
+
+#: A figure's parts have its name and one of these behind it. Numbers that are listed, and how many
+#: are proven, say how much it is at least.
+_PART: Final = re.compile(r"(?P<whole>\w+)_(by_subject|unsure|upper)")
+#: And those that have names of their own.
+_PARTS: Final = {
+    "rows": "delivered", "unwanted": "delivered", "ignored": "delivered",
+    "subscribers": "delivered",
+}  # fmt: skip
 
 Ranges = Sequence[Sequence[int]]
 
@@ -32,7 +42,21 @@ def contradictions(report: Report) -> list[str]:
         found += [f"{place}: {what}" for what in _of_stream(stream, len(gaps[place]))]
     found += [f"a gap of {place}: {what}" for place in gaps for what in _of_gaps(gaps[place])]
     found += _of_findings(report, named)
-    return found
+    return [*found, *_of_parts(report)]
+
+
+def _of_parts(row: object, place: str = "") -> Iterator[str]:
+    """Of what cannot be told its parts cannot either, in every row; a list of none says nothing."""
+    if isinstance(row, Mapping):
+        for name, value in row.items():
+            part = _PART.fullmatch(name)
+            whole = _PARTS.get(name) if part is None else part["whole"]
+            if value not in (None, []) and whole is not None and row.get(whole, 0) is None:
+                yield f"{place}: {name} is {value}, and {whole} cannot be told"
+            yield from _of_parts(value, f"{place}/{name}")
+    elif isinstance(row, Sequence) and not isinstance(row, str):
+        for one in row:
+            yield from _of_parts(one, place)
 
 
 def _of_tables(report: Report) -> Iterator[tuple[int, str, str]]:

@@ -37,6 +37,9 @@ WRONG: dict[str, Callable[[Any], object]] = {
     "more copies than arrivals": lambda r: _lossy_stream(r).update(copies=999),
     "lost is no sum": lambda r: _lossy_stream(r).update(lost=999),
     "null without a reason": lambda r: _lossy_stream(r).update(lost=None, unknown={}),
+    "a part of a figure that cannot be told": lambda r: _lossy_stream(r).update(
+        lost=None, unknown={"lost": "why"}, lost_by_subject={"A": 1}
+    ),
     "a figure that cannot be told": lambda r: _lossy_stream(r).update(unknown={"lost": "why"}),
     "listed more than lost": lambda r: _lossy_stream(r).update(lost_seqnos=[[1, 9999]]),
     "delivered, though not recovered": lambda r: _lossy_stream(r).update(

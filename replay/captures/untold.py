@@ -15,9 +15,10 @@ from seqaudit.replay.contract.results import D, Row
 #: Figures of a stream, or of a peer as an observer has it, that rest on that; all of them may be
 #: null.
 _FIGURES: Final = (
-    "counted_loss", "delivered", "false_loss", "ibx_loss", "lost", "lost_lower", "lost_proven",
-    "lost_seqnos", "lost_upper", "msg_loss", "not_sub", "null_rte", "recovered", "repeat",
-    "unrecovered", "unrecovered_seqnos",
+    "counted_loss", "delivered", "delivered_by_subject", "delivered_unsure", "false_loss",
+    "ibx_loss", "ignored", "lost", "lost_by_subject", "lost_lower", "lost_proven", "lost_seqnos",
+    "lost_upper", "misses", "msg_loss", "not_sub", "null_rte", "recovered", "repeat", "rows",
+    "subscribers", "unrecovered", "unrecovered_seqnos", "unwanted",
 )  # fmt: skip
 _DISORDER: Final = "time goes back, and nothing tells whether records are out of order (CP014)"
 

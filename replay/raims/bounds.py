@@ -146,7 +146,7 @@ def _tighten_numbered(streams: Sequence[Row]) -> None:
         own = _numbers(stream["numbers_by_subject"].values())
         span = RangeSet([(own.first(), own.stop())])
         missing = span.total() - own.total()
-        if not missing or stream["role"] == "sender":
+        if not missing or stream["lost_by_subject"] is None:
             continue
         for other in numbered:
             same = (other["sender"], other["subject"]) == (stream["sender"], stream["subject"])

@@ -73,20 +73,26 @@ class RaimsStreamRow(StreamFigures):
     delivered: Annotated[
         list[list[int]] | list[list[str]] | None, "ranges in the order of delivery"
     ]
-    delivered_by_subject: dict[str, int]
+    delivered_by_subject: Annotated[dict[str, int] | None, "null: as delivered"]
     arrivals_by_subject: dict[str, int]
     numbers_by_subject: dict[str, Ranges]
-    lost_by_subject: Annotated[dict[str, list[int]], "at least and at most"]
+    lost_by_subject: Annotated[dict[str, list[int]] | None, "at least and at most; null: as lost"]
     reordered: int
     lost_upper: Annotated[int | None, "lost at most; null: nothing bounds it"]
     losses: list[LossRow]
     counted_loss: Annotated[int | None, "what the receiver's own counter of lost messages grew by"]
     false_loss: Annotated[int | None, "of that, where nothing was lost"]
-    rows: Annotated[dict[str, int], "how often each row of the window's table decided"]
+    rows: Annotated[
+        dict[str, int] | None,
+        "how often each row of the window's table decided; null: as delivered",
+    ]
     remembered: Annotated[bool | None, "whether its publisher still knows the subject"]
     forgotten_ns: Annotated[int | None, "when it forgot it; null: it did not, or nobody knows"]
-    unwanted: Annotated[int, "of no route, or not subscribed to"]
-    ignored: Annotated[int, "from a peer that was dropped: taken by nobody, counted by nobody"]
+    unwanted: Annotated[int | None, "of no route, or not subscribed to; null: as delivered"]
+    ignored: Annotated[
+        int | None,
+        "from a peer that was dropped: taken by nobody, counted by nobody; null: as delivered",
+    ]
     unknown: Unknown
 
 

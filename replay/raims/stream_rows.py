@@ -42,6 +42,7 @@ def summary(
         unknown = {"delivered": _HAD}
     lower, upper = bounds(stream)
     replayed = counted and "counted_loss" not in unknown
+    handed = counted and "delivered" not in unknown
     return {
         "role": "sender" if observer is None else "receiver" if report.known else "between",
         "sender": stream.publisher,
@@ -77,13 +78,13 @@ def summary(
             }
             for begin in stream.begins[:MAX_RANGES]
         ],
-        "delivered": delivered if counted and "delivered" not in unknown else None,
-        "delivered_by_subject": dict(sorted(stream.by_subject.items())),
+        "delivered": delivered if handed else None,
+        "delivered_by_subject": dict(sorted(stream.by_subject.items())) if handed else None,
         "arrivals_by_subject": {s: r.total() for s, r in sorted(stream.came.items())},
         "numbers_by_subject": {
             s: inclusive(list(r)[:MAX_RANGES]) for s, r in sorted(stream.came.items())
         },
-        "lost_by_subject": _lost_by_subject(stream),
+        "lost_by_subject": _lost_by_subject(stream) if counted else None,
         "reordered": 0,
         "recovered": 0 if counted else None,
         "unrecovered": lower if counted else None,
@@ -92,11 +93,11 @@ def summary(
         "losses": [loss.row() for loss in truth.losses],
         "counted_loss": stream.counted if replayed else None,
         "false_loss": stream.false_loss if replayed else None,
-        "rows": dict(sorted(stream.rows.items())),
+        "rows": dict(sorted(stream.rows.items())) if handed else None,
         "remembered": remembered,
         "forgotten_ns": forgotten_ns,
-        "unwanted": stream.unwanted,
-        "ignored": stream.ignored,
+        "unwanted": stream.unwanted if handed else None,
+        "ignored": stream.ignored if handed else None,
         "unknown": unknown,
     }
 

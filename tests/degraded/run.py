@@ -10,13 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
+from seqaudit.replay.contract.report_rows import Report
 from tests.degraded import auditing, claims, figures
 from tests.degraded.auditing import Audited
 from tests.degraded.subjects import Recording, find
 from tests.degraded.truths import refuted, refuted_figures, speaks_of
 from tests.degraded.ways import WAYS, Rotation, Spoiled, Subject, Way, text_of
+from tests.report_sense import contradictions
 
 Kind = Literal["refuted", "new", "contradiction", "figure", "crash"]
 
@@ -281,6 +283,9 @@ def judge(
     violations += [
         violation("contradiction", one, why) for one, why in claims.contradictions(found)
     ]
+    whole_report = cast(Report, audited.report) if "totals" in audited.report else None
+    for text in contradictions(whole_report) if whole_report else ():
+        violations.append(Violation("contradiction", way, choice, name, "", "error", text, ""))
     return violations
 
 
