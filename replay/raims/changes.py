@@ -84,15 +84,17 @@ class Changes:
     def hears(self, event: Event, detail: Mapping[str, object], elapsed: Elapsed) -> None:
         """A word of the daemon itself."""
         if event.kind is Kind.SUBSCRIBE:
+            of = detail.get("subject") or detail.get("pattern")
             if len(self.made) < MAX_CHANGES:
-                of = str(detail.get("subject") or detail.get("pattern") or ">")
                 mark = event.first_mark()
                 self.made.append(
-                    SubscriptionChange(mark, of, elapsed.just_before(mark, TELLING_NS))
+                    SubscriptionChange(mark, str(of or ">"), elapsed.just_before(mark, TELLING_NS))
                 )
-            if event.seqno is not None:
+            if event.seqno is not None and of is not None:
                 self._fills(event.seqno)
                 self._counts(event, event.seqno - 1, event.seqno)
+            elif event.seqno is not None:  # of what, is not in this capture
+                self._counts(event, event.seqno, event.seqno)
             return
         stated, uptime_ns = detail.get("sub_seqno"), detail.get("uptime")
         if event.wire_kind not in STATING or not isinstance(stated, int):

@@ -23,26 +23,13 @@ def summary(
     report: RaimsReporter, stream: RaimsStream, observer: Observer | None
 ) -> RaimsStreamRow:
     """One stream; of what the observer sent, where it is null."""
-    receiving = observer is not None and report.known
     truth = stream.truth
     remembered, forgotten_ns = _remembered(report, stream)
     delivered = [[a, max(a, b - 1)] for a, b in stream.delivered[:MAX_RANGES]]
-    unknown: dict[str, str] = {}
-    if observer is None:
-        unknown = receipt_unknown(NOT_VISIBLE)
-    elif not receiving:
-        unknown = receipt_unknown(NO_OBSERVER)
-    counted = receiving
-    if observer is not None and receiving and (why := report.doubt(stream, observer)):
-        counted = False
-        unknown = receipt_unknown(why)
-    elif counted and (why := report.uncounted(stream)):
-        unknown = dict.fromkeys(("delivered", "counted_loss", "false_loss"), why)
-    elif counted and any(loss.leaves_others for loss in truth.losses):
-        unknown = {"delivered": _HAD}
-    lower, upper = bounds(stream)
+    unknown = _unknown(report, stream, observer)
+    handed, counted = "delivered" not in unknown, "lost" not in unknown
     replayed = counted and "counted_loss" not in unknown
-    handed = counted and "delivered" not in unknown
+    lower, upper = bounds(stream)
     return {
         "role": "sender" if observer is None else "receiver" if report.known else "between",
         "sender": stream.publisher,
@@ -100,6 +87,21 @@ def summary(
         "ignored": stream.ignored if handed else None,
         "unknown": unknown,
     }
+
+
+def _unknown(
+    report: RaimsReporter, stream: RaimsStream, observer: Observer | None
+) -> dict[str, str]:
+    """What of a stream cannot be told, and why."""
+    if observer is None:
+        return receipt_unknown(NOT_VISIBLE)
+    if not report.known:
+        return receipt_unknown(NO_OBSERVER)
+    if why := report.doubt(stream, observer):
+        return receipt_unknown(why)
+    if why := report.uncounted(stream):
+        return dict.fromkeys(("delivered", "counted_loss", "false_loss"), why)
+    return {"delivered": _HAD} if any(x.leaves_others for x in stream.truth.losses) else {}
 
 
 def _remembered(report: RaimsReporter, stream: RaimsStream) -> tuple[bool | None, int | None]:

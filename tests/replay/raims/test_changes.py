@@ -274,6 +274,19 @@ def test_a_change_that_is_captured_behind_a_later_one_is_not_missing(
     assert [str(step) for step in world.engine.observer.changes.unseen] == steps.split(", ")
 
 
+@pytest.mark.parametrize(("named", "number"), [(True, 2), (False, 2), (False, 4)])
+def test_a_change_that_does_not_say_of_what_is_missing(named: bool, number: int) -> None:
+    """A damaged byte made it of another word; it has the number of a change that is not here, or
+    one of its own (``raims_tcp_world`` 91402, several 503)."""
+    world = World()
+    for at, seqno in ((1.0, 3), (1.1, number)):
+        about = {"subject": "_1.B"} if seqno == 3 or named else {}
+        world.notice("JOIN", at, source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=seqno, **about)
+    world.data(F0, 2.0)
+    (stream,) = [row.detail for row in world.rows() if row.kind == STREAM]
+    assert (stream["delivered"] is not None) == named
+
+
 def test_the_steps_of_numbers_are_told_as_they_are_written() -> None:
     world = World(join=3)
     join(world, 0.1, 6, subject="_1.B")
