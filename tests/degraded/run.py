@@ -173,6 +173,7 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             compared = [] if made else list(refuted_figures(recording, audited.report))
             others = [(name, of, why) for name, of, why in compared if why is not None]
             others += _others(way, one, spoiled, wholes.report(file), audited)
+            senseless = [] if audited.crash else contradictions(cast(Report, audited.report))
             if places == (file,) and not made and not found:
                 beside = figures.beside(wholes.report(file), audited.report)
                 outcome.figures += beside.figures
@@ -180,6 +181,12 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             found += [
                 Violation("figure", way.name, text_of(one), subject.name, name, "error", of, why)
                 for name, of, why in others
+            ]
+            found += [
+                Violation(
+                    "contradiction", way.name, text_of(one), subject.name, "", "error", "", why
+                )
+                for why in senseless
             ]
             proven = claims.proven(claims.findings(audited.report))
             outcome.spoiled += 1
