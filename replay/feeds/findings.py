@@ -46,6 +46,14 @@ FROM_ONE_PLACE: Final = Certainty.LIKELY
 #: The same of what rests on the order of records, or on the times between them.
 BY_ORDER: Final = Claim(FROM_ONE_PLACE, Rests(ordered=True))
 BY_TIME: Final = Claim(FROM_ONE_PLACE, Rests(timed=True))
+_BEGAN_OR_AGAIN: Final = Claim(
+    FROM_ONE_PLACE, Rests(ordered=True),
+    why="its numbers had been before: the sender began anew, or the same was captured again",
+)  # fmt: skip
+_BY_CLOCK: Final = Claim(
+    FROM_ONE_PLACE, Rests(timed=True),
+    why="by the capture's clock, which may have been set by less than a second",
+)  # fmt: skip
 
 #: Other streams tell a stream that was silent from a capture that was.
 _CUT: Final = ", while other streams went on; "
@@ -365,7 +373,7 @@ class FeedReporter(Reporter[Subject]):
             # Of numbers that wrap what was sent before the first one is below 0.
             starts = [r.start % stream.space if r.start < 0 else r.start for r in silent]
             yield self.make(
-                about, "FD008", BY_ORDER,
+                about, "FD008", _BEGAN_OR_AGAIN if any(r.used for r in silent) else BY_ORDER,
                 "The numbering of {sender_member} began anew {count:time} without a word, first at "
                 "{start} where {expected} was next.",
                 mark=first.mark, default="restart_distance",
@@ -441,7 +449,7 @@ class FeedReporter(Reporter[Subject]):
         jitter = self.engine.jitter.get(stream.key)
         if jitter is not None and jitter.over is not None:
             yield self.make(
-                about, "FD025", BY_TIME,
+                about, "FD025", _BY_CLOCK,
                 "The jitter of {sender_member} reached {max_us} us; {limit_us} us are allowed.",
                 mark=jitter.over, evidence=[(jitter.over, "the limit is passed in this run")],
                 facts={"max_us": jitter.most_ns // 1000,

@@ -172,6 +172,7 @@ class Restart(NamedTuple):
     Attributes:
         expected: the number that would have come.
         back: the capture's time goes back there: its records may be out of order.
+        used: the numbering that ended had passed its first number.
         alike: declared in the bytes of a datagram shortly before, and without an IP id: the network
             may have brought that one again.
     """
@@ -181,6 +182,7 @@ class Restart(NamedTuple):
     start: int
     declared: bool
     back: bool = False
+    used: bool = False
     alike: bool = False
 
     @property

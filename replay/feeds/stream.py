@@ -518,13 +518,14 @@ class FeedStream(Stretches):
     def _restart(self, trial: Trial) -> None:
         """The trial was a new numbering; its rows are that numbering's."""
         expected = None
-        back = False
+        back = used = False
         if self.now is not None:
             expected, back = self.now.high, trial.began.at_ns < self.now.before_ns
+            used = self.now.start <= trial.start < expected
             if self.past is not None:
                 self._retire(self.past)
             self.past = self.now
-        self._note_restart(Restart(trial.began, expected, trial.start, False, back))
+        self._note_restart(Restart(trial.began, expected, trial.start, False, back, used))
         self.ended = None
         self._begin(trial.start, trial.began)
         self._silent = False

@@ -324,6 +324,16 @@ def test_where_a_numbering_begins_anew_is_told_by_the_numbers_of_the_wire() -> N
 
 
 @pytest.mark.rule("FD008")
+@pytest.mark.parametrize(("start", "again"), [(500, True), (450, False), (650, True)])
+def test_numbers_that_had_been_before_may_have_been_captured_again(start: int, again: bool) -> None:
+    """More than 2 s later, so that nothing compares their bytes."""
+    story: list[Any] = [data(n) for n in range(500, 800)]
+    story += [5000, *(step for n in range(start, start + 100) for step in (data(n), 20))]
+    (found,) = [row["detail"]["text"] for row in replayed(story) if row["rule"] == "FD008"]
+    assert ("or the same was captured again" in found) == again
+
+
+@pytest.mark.rule("FD008")
 def test_the_last_message_again_and_again_is_no_restart() -> None:
     first = [data(n) for n in range(1, 201)]
     again = [step for _ in range(100) for step in (data(200), 5000)]
