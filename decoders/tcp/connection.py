@@ -16,7 +16,8 @@ What a capture shows is not what the receiver saw: segments may be missing here 
   wait for its next word: where that is a RST, the connection was gone there. They were sent, and
   nobody was given them (``refused``). Recorded with a link that was cut for longer than the lease.
 - Bytes in front of a FIN, or of the number of a RST, that never came are a hole that nobody has
-  acknowledged.
+  acknowledged. Whoever says more than ``GRACE_NS`` behind a RST has not sent it: it was forged, or
+  of an older connection.
 - A SYN with another initial seqno begins a new connection on the same ports (``begins_anew``).
 
 Positions are sequence numbers without wrapping: the 32 bits of the wire plus what wraps added.
@@ -25,7 +26,7 @@ Positions are sequence numbers without wrapping: the 32 bits of the wire plus wh
 from typing import Final
 
 from seqaudit.decoders.contract.events import Ending
-from seqaudit.decoders.tcp.direction import Direction, MissingBytes
+from seqaudit.decoders.tcp.direction import GRACE_NS, Direction, MissingBytes
 from seqaudit.decoders.tcp.wire import ACK, FIN, HALF, MASK, RST, SYN, Segment
 
 #: Segments that wait for the other side's word.
@@ -53,8 +54,8 @@ class Flow:
     """Both directions of one connection."""
 
     __slots__ = (
-        "_unanswered", "closed", "counts", "directions", "holes", "last_at", "last_frame",
-        "opener", "reset", "spoke_ns", "unkept",
+        "_resets", "_unanswered", "closed", "counts", "directions", "holes", "last_at",
+        "last_frame", "opener", "spoke_ns", "unkept",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -62,13 +63,18 @@ class Flow:
         self.directions = (Direction(0, self.counts), Direction(1, self.counts))
         self.opener: int | None = None
         self.closed = False  # a RST, or the FINs of both
-        self.reset: tuple[int, int] | None = None  # frame and time of the first RST
+        self._resets: list[tuple[int, int] | None] = [None, None]  # by who sent it
         self.holes: list[MissingBytes] = []  # since the caller has last emptied it
         self.last_frame = 0
         self.last_at = 0
         self.unkept = 0  # of those said to be kept, how many are not after all
         self.spoke_ns: list[int | None] = [None, None]  # last segment of each direction
         self._unanswered: tuple[list[Segment], list[Segment]] = ([], [])
+
+    @property
+    def reset(self) -> tuple[int, int] | None:
+        """Frame and time of the first RST."""
+        return min((reset for reset in self._resets if reset is not None), default=None)
 
     @property
     def began(self) -> bool:
@@ -107,10 +113,13 @@ class Flow:
             else:
                 self._answered(1 - direction)
         self.spoke_ns[direction] = at_ns
+        reset = self._resets[direction]
+        if reset is not None and not flags & (SYN | RST) and at_ns - reset[1] > GRACE_NS:
+            self._resets[direction], own.sent = None, 0  # its host still knows the connection
         if flags & (SYN | RST):
             if flags & RST:
                 self.closed = True
-                self.reset = self.reset or (frame, at_ns)
+                self._resets[direction] = reset or (frame, at_ns)
                 own.resets(segment.seq)
                 segment = segment._replace(length=0)  # why it is, in words; not of the stream
             else:
@@ -150,6 +159,7 @@ class Flow:
             or other.late
             or one.fin is not None
             or other.fin is not None
+            or self._resets != [None, None]
         )
 
     def _waits(self, direction: int, at_ns: int) -> bool:

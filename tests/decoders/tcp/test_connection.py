@@ -18,7 +18,7 @@ from seqaudit.decoders.stages import tcp as tcp_stage
 from seqaudit.decoders.stages.tcp import Sniffer, TcpAssembler, carrier_digest
 from seqaudit.decoders.tcp import flows as tcp_flows
 from seqaudit.decoders.tcp.connection import Flow
-from seqaudit.decoders.tcp.direction import EARLY_BYTES
+from seqaudit.decoders.tcp.direction import EARLY_BYTES, GRACE_NS
 from seqaudit.decoders.tcp.segments import (
     SegmentFinder,
     Segments,
@@ -185,6 +185,8 @@ def test_what_a_reset_says_is_not_of_the_stream() -> None:
     ("behind", "missing"),
     [
         ([Segment(1, CLIENT + 30, flags=RST)], 26),
+        ([Segment(1, CLIENT + 30, flags=RST), Segment(1, CLIENT + 4, ms=900)], 26),
+        ([Segment(1, CLIENT + 30, flags=RST), Segment(1, CLIENT + 4, ms=1100)], 0),  # not its RST
         ([Segment(1, CLIENT + 4, flags=RST)], 0),
         ([Segment(1, CLIENT + 5, flags=RST)], 0),  # a FIN is a number, too
         ([Segment(1, CLIENT, flags=RST)], 0),
@@ -215,6 +217,12 @@ def test_the_end_of_a_connection_says_where_it_was_reset() -> None:
     for frame in (4, 5):
         flow.feed(Row(0, frame, 10 * frame, SERVER, 0, RST, 0, 0, b""))
     assert flow.reset == (4, 40)
+    later = 40 + GRACE_NS
+    flow.feed(Row(1, 6, later + 1, CLIENT + 1, 0, ACK, 1, 0, b"b"))
+    flow.feed(Row(0, 7, later, SERVER, 0, ACK, 0, 0, b""))
+    assert flow.reset == (4, 40)
+    flow.feed(Row(0, 8, later + 1, SERVER, 0, ACK, 0, 0, b""))
+    assert flow.reset is None  # whoever says more has not sent it
 
 
 END = said(b"", at=CLIENT + 4, flags=FIN | ACK)
