@@ -131,6 +131,8 @@ K_GEN = 8
 K_PLACE = 9
 K_MARKS = 10  # sns that would follow where a jump left off
 MARKS = 8
+K_TICK = 18  # of its last frame, and how many it has in that tick
+K_TICK_FRAMES = 19
 STREAMS = COUNTERS + COUNTER_SLOTS * COUNTER
 STREAM_SLOTS = 16384
 STREAM = 8
@@ -152,3 +154,6 @@ QUERY_NS = 11_000_000_000  # a query's timeout and a second (zenoh.md 9.1)
 #: (``replay.zenoh.timers``).
 TIMED_NS = 16_000_000_000
 TICK_BITS = 24
+#: Of a counter that has so many frames in a tick, or more, no run of frames goes over that tick's
+#: borders: a row then says how many came at once (``replay.zenoh.floods``).
+BUSY_FRAMES = 8

@@ -1,7 +1,8 @@
 """Datagrams that may have found the buffer of their receiver's socket full.
 
 No frame says that a host dropped a datagram there. It does so when those that its node has not read
-fill the buffer, which few large ones do. All sessions of a node that listens share a socket.
+fill the buffer, which few large ones do, and some hundreds of small ones. All sessions of a node
+that listens share a socket.
 """
 
 from bisect import bisect_left
@@ -16,9 +17,16 @@ from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.lives import LAG_NS
 from seqaudit.replay.zenoh.reasons import FIGURES, FLOODED
 
-#: Bytes of datagrams that fill a buffer: Linux gives a socket 212,992 bytes of memory, in which a
-#: frame takes up to three times its size.
-FILLS: Final = 212_992 // 3
+#: Bytes of memory that Linux gives a socket.
+ROOM: Final = 212_992
+#: A large datagram takes up to so many times its size of it.
+TAKES: Final = 3
+#: Bytes of memory that a small one takes at least: its description and the smallest buffer; and as
+#: a rule at most, in a buffer of its network card for any frame.
+LEAST: Final = 768
+MOST: Final = 2_304
+#: A row of more than a few frames lasts no longer than a tick (``decoders.zenoh.kernels``).
+TICK_NS: Final = 1 << 24
 MAX_KEPT: Final = 100_000
 
 
@@ -26,21 +34,33 @@ class Floods:
     """At one endpoint of UDP."""
 
     def __init__(self) -> None:
-        self._lately: deque[tuple[int, int]] = deque()  # when, and how many bytes
-        self._unread = 0
+        #: When, and how much memory they took at least and at most.
+        self._lately: deque[tuple[int, int, int]] = deque()
+        self._least = self._most = 0
         self._full: list[int] = []  # when it may have been full, never falling
         self._tight: list[int] = []  # when one came for which there may have been no room left
 
     def came(self, event: Event) -> None:
-        """A message, or several of one datagram."""
-        if event.size < LARGE or event.frame != event.last_mark().frame:
-            return
-        while self._lately and event.at_ns - self._lately[0][0] > LAG_NS:
-            self._unread -= self._lately.popleft()[1]
-        _note(self._full, event.at_ns, filled=self._unread > FILLS)
-        self._lately.append((event.at_ns, event.size))
-        self._unread += event.size
-        _note(self._tight, event.at_ns, filled=self._unread > FILLS)
+        """A message, or several of one datagram; or a run of frames, each in a datagram."""
+        if event.size >= LARGE:
+            if event.frame == event.last_mark().frame:
+                self._came(event.at_ns, 1, TAKES * event.size, TAKES * event.size)
+        elif event.wire_kind in ("Frame", "Fragment"):
+            mark = event.last_mark()
+            at_once = mark.at_ns - event.at_ns < TICK_NS
+            self._came(mark.at_ns, event.count if at_once else 1, LEAST, MOST)
+
+    def _came(self, at_ns: int, count: int, least: int, most: int) -> None:
+        """So many datagrams, none of which takes less or more than that."""
+        while self._lately and at_ns - self._lately[0][0] > LAG_NS:
+            _, before, too = self._lately.popleft()
+            self._least -= before
+            self._most -= too
+        self._lately.append((at_ns, count * least, count * most))
+        self._least += count * least
+        self._most += count * most
+        _note(self._full, at_ns, filled=self._least - least > ROOM)
+        _note(self._tight, at_ns, filled=self._most > ROOM)
 
     def full(self, first: Mark | None, last: Mark | None) -> bool:
         """Whether what came between two moments, or one of it, may have been dropped; null: nothing

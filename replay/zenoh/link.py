@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
-from seqaudit.decoders.contract.zenoh_detail import LARGE, Detail
+from seqaudit.decoders.contract.zenoh_detail import Detail
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.report_rows import Role
 from seqaudit.replay.contract.settings import MEMBER, Read, Vantage
@@ -133,7 +133,7 @@ class Link:
             if ids is None:
                 ids = self._ids[str(event.source)] = SocketIds()
             ids.note(event.fresh_id, event.last_fresh_id, event.count)
-        if event.size >= LARGE and self.transport == "udp":
+        if self.transport == "udp":
             self.floods[str(event.destination)].came(event)
         again = event.flags & (Flag.NETWORK_DUPLICATE | Flag.ALIKE)
         if again or not self.session_starts or event.wire_kind in RUNS:

@@ -139,8 +139,8 @@ PASSED: Final = (
 )
 UNDECLARED: Final = "its key has a number that nobody declared here, unless that was not captured"
 FLOODED: Final = (
-    "so many large datagrams came for its node at once that the buffer of its socket may have been "
-    "full: what its host dropped then it was not handed, which no frame says"
+    "so many datagrams came for its node at once that the buffer of its socket may have been full: "
+    "what its host dropped then it was not handed, which no frame says"
 )
 HAD: Final = "its requests show that it had samples that are not in this capture (CP007)"
 OTHERS_HAD: Final = (

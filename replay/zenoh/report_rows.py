@@ -151,8 +151,8 @@ class SamplesStreamRow(LegStreamRow):
     ]
     flooded_ns: Annotated[
         list[int] | None,
-        "from when to when the buffer of its receiver's socket may have been full; null: no large "
-        "datagrams of this session came so fast",
+        "from when to when the buffer of its receiver's socket may have been full; null: the "
+        "datagrams of this session did not come so fast",
     ]
     held_max: Annotated[int | None, "most samples held back at a time; " + Unseen]
     queries_max: Annotated[int | None, "most open at a time; null: nobody is known to receive"]

@@ -374,6 +374,23 @@ def test_runs_of_consecutive_sns_become_one_row() -> None:
     assert rows[-1]["detail"]["last_hop"] == 999
 
 
+def test_no_run_of_frames_goes_over_the_border_of_a_busy_tick() -> None:
+    """A row of more frames than come in a tick that is not busy says how many came at once."""
+    slow, busy = range(200), range(200, 300)  # one each second; one each millisecond
+    batches = z.batches([z.frame(n, z.push(z.put(n))) for n in (*slow, *busy)])
+    tick = 1 << wire.TICK_BITS
+    batches.at_ns[:] = [1000 * tick * (n + 1) for n in slow] + [
+        10**6 * tick + (n - 200) * 1_000_000 for n in busy
+    ]
+    rows, _ = decoded(batches)
+    runs = [row for row in rows if row["wire_kind"] == "Frame" and row["count"] > 1]
+    ticks = [(row["at_ns"] >> wire.TICK_BITS, row["last_at_ns"] >> wire.TICK_BITS) for row in runs]
+    counts = [row["count"] for row, (first, last) in zip(runs, ticks, strict=True) if first != last]
+    assert counts == [200 - wire.SINGLE_FRAMES + 1 + wire.BUSY_FRAMES - 1]  # the slow ones
+    assert sum(row["count"] for row in runs) - counts[0] == 100 - wire.BUSY_FRAMES + 1
+    assert max(row["count"] for row in runs[1:]) == 17  # of a tick
+
+
 @pytest.mark.parametrize(
     "between",
     [
@@ -406,7 +423,7 @@ def test_behind_a_query_a_run_of_frames_lasts_a_tick_so_that_rows_show_time(aske
                                z.frame(5000, z.final(1))]  # fmt: skip
     batches = z.batches(payloads, back=[1000] if asked else [])
     batches.at_ns += np.where(np.arange(batches.count) < 900, 0, wire.TIMED_NS)
-    batches.at_ns[1100:] += np.arange(batches.count - 1100) << 20
+    batches.at_ns[1100:] += np.arange(batches.count - 1100) << 22
     rows, _ = decoded(batches)
     runs = [
         r for r in rows if r["wire_kind"] == "Frame" and r["seqno"] > 1100 and r["seqno"] < 5000
