@@ -380,6 +380,7 @@ class Audience:
                 one.untold.add(SHARED)
             if not one.last:
                 one.history_asked, one.history = True, one.last is None
+                one.history_max = parameters(query.text).newest if one.shipped else None
 
     def _with_history(self, endpoint: str, mine: list[Subscriber]) -> list[Subscriber]:
         """Those that may wait for late publishers: that goes with an initial history, for which

@@ -194,9 +194,7 @@ def had(hole: Had) -> bool:
     """
     if hole.query.asked_by is None or hole.since is None or hole.asking or hole.query.shared:
         return False
-    if not hole.followed:
-        return False
-    if hole.asks_from is None or hole.asks_from >= hole.since.frame:
+    if not hole.followed or not hole.asked_before:
         return False
     if hole.query.stray is not None and hole.query.stray >= hole.since:
         return False

@@ -156,3 +156,14 @@ class Had:
     asks_from: int | None
     asking: bool
     followed: bool
+
+    @property
+    def asked_before(self) -> bool:
+        """It is known to have asked when they were due: else who asks may have come later, and
+        another one with its key expression may have missed them."""
+        return begun_by(self.asks_from, self.since)
+
+
+def begun_by(frame: int | None, mark: Mark | None) -> bool:
+    """Whether what is known since a job frame was so before a mark."""
+    return frame is not None and mark is not None and frame < mark.frame

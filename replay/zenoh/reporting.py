@@ -198,14 +198,20 @@ class ZenohReporter(Reporter[ZenohSubject]):
                 and (hole := certificates.not_asked_for(gap, mine, subscriber.asks_from))
                 and certificates.had(hole)
             ]
-            told = [(hole, certificates.had(hole)) for hole in subscriber.asking.had]
+            asked = [hole for hole in subscriber.asking.had if hole.asked_before]
+            told = [(hole, certificates.had(hole)) for hole in asked]
             told += [(hole, True) for hole in passed]
             sure: list[Had] = []
             rest: list[Had] = []
             for hole, certain in told:
                 if certificates.not_here(hole, source):
                     (sure if certain and self.certain(source, subscriber) else rest).append(hole)
-            firsts = frozenset(hole.first for hole in passed)
+            elsewhere = (  # of those who ask since later
+                hole
+                for hole in subscriber.asking.had
+                if not (hole.asked_before or certificates.not_here(hole, source))
+            )
+            firsts = frozenset(hole.first for hole in (*passed, *elsewhere))
             found = self._had[id(subscriber)] = firsts, sure, rest
         return found
 

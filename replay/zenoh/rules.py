@@ -14,7 +14,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "A gap in the sequence numbers (sn) of a source (its node's zid and its own eid there), "
         "then a reply with the missing sn that the transport accepted. A query proves that its "
         "first sn was missing, the one after a heartbeat all that it names; the others of the gap "
-        "may be missing in the capture only.",
+        "may be missing in the capture only. They came back to its node; what no frame shows to "
+        "have been handed on there, as it may have been undeclared, is in delivered_unsure.",
         "Look at when and how much was missed; everything behind it waited for the recovery.",
         "zenoh.md 9.4, 11"),
     error(

@@ -29,7 +29,7 @@ from seqaudit.replay.zenoh.doubts import Doubts
 from seqaudit.replay.zenoh.handed import Handed
 from seqaudit.replay.zenoh.held_back import HeldBack
 from seqaudit.replay.zenoh.lives import SubscriberLife
-from seqaudit.replay.zenoh.query import FOR_MISSING, Miss, Query, Sort
+from seqaudit.replay.zenoh.query import FOR_MISSING, Miss, Query, Sort, begun_by
 
 MAX_KEPT: Final = 10_000
 #: Queries of one flush; periodic ones may never all be over.
@@ -149,7 +149,8 @@ class Subscriber:
         if reply is None:
             self._after_live(arrival.first)
         if self.asking.since is None:
-            self.at_once.came(first, stop, arrival.first, idle=not self.queries)
+            kept = self.history_max or END if self.history else 0
+            self.at_once.came(first, stop, arrival.first, kept, idle=not self.queries)
 
     def _forget_if_idle(self, arrival: Arrival) -> None:
         """What is known of a source goes after an hour without it (S26)."""
@@ -228,9 +229,9 @@ class Subscriber:
     def history_ended(self, mark: Mark) -> None:
         """The initial history query ended (S19)."""
         self.history = False
+        self.at_once.history_ended(mark)
         if not self.queries:
-            # With a limit of 1 nothing waits for the history (S5), and a live sample behind a gap
-            # that no query followed waits for nothing at all (S8).
+            # With a limit of 1 nothing waits for it (S5), nor behind a gap at which it did not ask.
             unasked = self.history_max == 1 and self.waiting is not None
             self.flush(mark, None, history=not unasked)
 
@@ -480,7 +481,8 @@ class Subscriber:
         if first > self.last + 1:  # it has more than was captured
             if self.tracker is not None:
                 self.tracker.reveal(first, mark, BY_QUERY)
-                self.tracker.close(first, Outcome.UNCAPTURED, mark)
+                had = begun_by(self.asks_from, self.handed_at)
+                self.tracker.close(first, Outcome.UNCAPTURED if had else Outcome.UNASKED, mark)
             self.pending.remove(self.last + 1, first)
             self.delivery.deliver(self.last + 1, first)
             self.last = first - 1

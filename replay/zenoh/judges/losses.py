@@ -142,8 +142,8 @@ def _not_captured(
             "{count:sample} of {sender_member} {count|is|are} not in this capture, and no "
             "request of {receiver_member} for {count|it|them} either, which asks for what it "
             "misses: it had {count|it|them} and the capture missed {count|it|them}, or the "
-            "capture missed the request; whether {count|it was|they were} lost cannot be "
-            "told.",
+            "capture missed the request, or who asks came later; whether {count|it was|they were} "
+            "lost cannot be told.",
             claim=UNDECIDABLE,
         )  # fmt: skip
 

@@ -381,7 +381,7 @@ def test_a_request_above_a_hole_shows_that_the_capture_missed_it() -> None:
     uncaptured(session.put(0, 1), 2, 3).put(4)
     session.sns[True] += 1  # a frame of the subscriber is missing: perhaps a request
     found = answered(session.lose().put(6).ask(1, "_sn=5.."), 1, 5, 6).played()[1]
-    assert said(found, "CP007") == [("likely", [[2, 3]])]
+    assert said(found, "CP007") == [("cannot be told", [[2, 3]])]
 
 
 @pytest.mark.parametrize(("live", "sure"), [([], "likely"), ([3], "proven")])
@@ -875,7 +875,18 @@ def test_a_subscriber_that_was_not_known_to_ask_may_not_have_been_there_yet() ->
     """One of several with a key expression, and another one of it has no recovery."""
     session = WideSession()
     uncaptured(session.put(0, 1), 2, 3).put(4).lose().put(6).ask(1, "_sn=5..")
-    assert said(answered(session, 1, 5, 6).played()[1], "CP007") == [("likely", [[2, 3]])]
+    found = answered(session, 1, 5, 6).played()[1]
+    assert said(found, "CP007") == [("cannot be told", [[2, 3]])]
+    assert stream(found)["not_captured"] == 0
+
+
+def test_who_is_declared_with_recovery_behind_a_gap_is_not_said_to_have_had_it() -> None:
+    """Recorded: of two subscribers at one key the first had none and missed what was lost."""
+    session = WideSession().put(0, 1).lose().put(3).wait(0.3)
+    session.subscriber(z.declare(2, 9, 1, "/@adv/pub/**", own=False)).put(4).lose().put(6)
+    found = answered(session.ask(1, "_sn=5.."), 1, 5, 6).played()[1]
+    assert said(found, "CP007") == [("cannot be told", [[2, 2]])]
+    assert stream(found)["delivered"] is None
 
 
 def test_a_frame_that_was_lost_just_before_may_have_held_a_sample_with_a_higher_number() -> None:

@@ -1,13 +1,15 @@
 """What a subscriber was handed: which of it frames show, and where a full socket may have dropped
 what came (``replay.zenoh.handed``, ``replay.zenoh.floods``)."""
 
+from typing import Final
+
 from seqaudit.decoders.contract.events import Kind
-from seqaudit.decoders.contract.zenoh_detail import LARGE
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
-from seqaudit.replay.zenoh.floods import FILLS, Floods, at_others
+from seqaudit.replay.zenoh.at_once import AtOnce
+from seqaudit.replay.zenoh.floods import LEAST, MOST, ROOM, TAKES, TICK_NS, Floods, at_others
 from seqaudit.replay.zenoh.handed import Handed, Signs
 from seqaudit.replay.zenoh.lives import LAG_NS
 
@@ -69,6 +71,23 @@ def test_what_a_node_says_shows_what_it_had_read_by_then() -> None:
     ]
 
 
+def test_what_a_history_keeps_back_behind_a_gap_is_old_when_the_next_sample_comes() -> None:
+    """Recorded: of one without recovery, whose history was to hold three and never ended."""
+    mark = Mark(1, 0)
+    at_once = AtOnce(Signs(Elapsed()))
+    for first, stop in ((81, 83), (84, 85), (85, 98)):
+        at_once.came(first, stop, mark, kept=3, idle=False)
+    at_once.history_ended(mark)
+    assert at_once.delivery.ranges == [(81, 83), (85, 98)]
+    assert at_once.missed == [((83, 85), mark)]
+    waits = AtOnce(Signs(Elapsed()))
+    waits.came(81, 82, mark, kept=3, idle=False)
+    waits.came(84, 85, mark, kept=3, idle=False)
+    assert waits.delivery.ranges == []
+    waits.history_ended(mark)
+    assert (waits.delivery.ranges, waits.missed) == ([(81, 82), (84, 85)], [((82, 84), mark)])
+
+
 def test_a_last_word_shows_all_that_came_well_before() -> None:
     quiet = Node().takes(50)
     for _ in range(LAG_NS // MS):
@@ -88,6 +107,18 @@ def large(at_ms: int, size: int, frames: int = 1) -> Event:
     )  # fmt: skip
 
 
+#: Bytes of one large datagram that fills a buffer.
+FILLS: Final = ROOM // TAKES
+
+
+def small(at_ms: int, count: int, lasts_ns: int = 0) -> Event:
+    """Frames in a row, each in a datagram."""
+    return Event(
+        at_ms, at_ms * MS, Kind.DATA, "Frame", "zenoh", count=count,
+        last_frame=at_ms + count - 1, last_at_ns=at_ms * MS + lasts_ns,
+    )  # fmt: skip
+
+
 def floods(*events: Event) -> Floods:
     made = Floods()
     for event in events:
@@ -104,8 +135,19 @@ def test_large_datagrams_at_once_may_fill_a_buffer() -> None:
     assert not full(large(1, size), large(2, size))  # the last one found some room
     assert full(large(1, size), large(2, size), large(3, size))
     assert not full(large(1, size), large(2, size), large(3 + LAG_NS // MS, size))  # were read
-    assert not full(*(large(at, LARGE - 1) for at in range(1, 90)))  # small ones
     assert not full(*(large(at, size, frames=2) for at in range(1, 4)))  # of several datagrams
+
+
+def test_many_small_datagrams_at_once_may_fill_a_buffer() -> None:
+    """Recorded: of 1,500 at once a subscriber was handed 1,378."""
+    some, many = ROOM // MOST, ROOM // LEAST
+    ends = Mark(1, 0), Mark(2, 200 * MS)
+    assert not floods(small(1, some)).tight(*ends)
+    assert floods(small(1, some + 1)).tight(*ends)
+    assert not floods(small(1, many + 1)).full(*ends)  # the last one found some room
+    assert floods(small(1, 200), small(9, many - 198)).full(*ends)
+    assert not floods(small(1, 200), small(9 + LAG_NS // MS, many - 198)).full(*ends)  # were read
+    assert not floods(small(1, 10 * many, lasts_ns=TICK_NS)).tight(*ends)  # not at once
 
 
 def test_one_that_finds_some_room_but_not_enough_is_dropped_by_some() -> None:

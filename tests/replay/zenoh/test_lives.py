@@ -3,6 +3,7 @@
 All of these were seen in recordings of random lives of real nodes (``zenoh-lives``).
 """
 
+from seqaudit.replay.contract.results import STREAM
 from seqaudit.replay.contract.worth import BEGINNING, END
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import RangeSet
@@ -33,6 +34,7 @@ from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_certificates import WideSession, said, uncaptured
 from tests.replay.zenoh.test_engine import (
     SUBSCRIBER_ZID,
+    SUFFIX,
     TOKEN,
     Session,
     answered,
@@ -186,6 +188,20 @@ def test_a_query_of_before_its_history_ended_shows_that_it_still_waited_then() -
     answered(session.ask(2, "_sn=..;_anyke"), 2, 1)
     row = stream(session.played()[1])
     assert (row["delivered"], row["unknown"]["delivered"]) == (None, BEHIND)
+
+
+def test_who_is_declared_beside_others_waits_for_no_more_than_its_history_is_to_hold() -> None:
+    """Recorded: the last three came by the answer of its history, and were handed on at once; what
+    another answer brought below them was old then."""
+    session = Session().put(0, 1, 2, 3, 4, 5).subscriber(
+        z.declare(2, 9, 0, "demo/**"), z.request(1, "demo/**/@adv/**", "_max=3;_anyke", 0),
+        z.request(2, "demo/**" + SUFFIX, "_sn=..;_anyke", 0),
+    )  # fmt: skip
+    found = answered(answered(session, 1, 3, 4, 5), 2, 1, 2, 3, 4, 5).put(6).played()[1]
+    rows = [r.detail for r in found if r.kind == STREAM and r.detail.get("kind") == "samples"]
+    assert {row["subscriber"]: row["delivered"] for row in rows} == {
+        "demo/sensor": [[0, 6]], "demo/**": [[3, 6]],
+    }  # fmt: skip
 
 
 def test_who_is_undeclared_without_being_known_may_be_any_of_whom_no_declaration_is_here() -> None:
