@@ -90,6 +90,7 @@ class Flag(IntFlag):
     ALIKE = 2048  # without IP id, and one with all its bytes was captured shortly before
     REFUSED = 512  # reached nobody: over TCP nothing but a RST answered it; over UDP this is what
     # ICMP quotes of it, at the frame of the ICMP message, in a row beside that of the message
+    MISFILED = 65536  # multicast that came in another member's list, whose window takes it
 
 
 #: Flags that do not end a run.

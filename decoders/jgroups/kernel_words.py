@@ -34,6 +34,7 @@ DATAGRAM = 26  # index of the datagram in the chunk
 NONE = -4611686018427387904
 
 LISTED = 128  # events.Flag: LISTED, and twice as much for ALONE; a run's others are equal
+MISFILED = 65536
 
 NAKACK4 = 1
 NAKACK3 = 2

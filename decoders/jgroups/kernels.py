@@ -139,6 +139,9 @@ def message(data, o, stop, end, m):
     if (system == UNICAST3 or system == UNICAST4) and m[row + TYPE] == 0:
         m[row + FLAGS] += LISTED if m[W_LISTED] == 1 else 2 * LISTED
     sort = m[row + TYPE]
+    if system <= NAKACK2 and (sort == 1 or sort == 3) and m[W_LISTED] == 1:
+        if m[row + SOURCE] != m[TEMPLATE + SOURCE]:
+            m[row + FLAGS] += MISFILED
     about = m[row + OBJECT]
     if kind == 6 or m[W_CLOSED] != 0:
         about = NOTHING

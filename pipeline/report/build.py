@@ -350,7 +350,8 @@ class _Sections:
                 {
                     "seqno": example["seqno"],
                     "copy": resolved(example["copy"], figures["sender_capture"]),
-                    "arrival": resolved(example["arrival"], figures["receiver_capture"]),
+                    "arrival": example["arrival"]
+                    and resolved(example["arrival"], figures["receiver_capture"]),
                 }
                 for example in figures["examples"]
             ]

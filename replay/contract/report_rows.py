@@ -506,7 +506,7 @@ class CopyRow(TypedDict):
 
     seqno: int
     copy: Annotated[MomentRow, "in the sender's capture"]
-    arrival: Annotated[MomentRow, "in the receiver's capture"]
+    arrival: Annotated[MomentRow | None, "in the receiver's capture; null: inside a run"]
 
 
 class MatchedRow(TypedDict):

@@ -11,10 +11,12 @@ both comes the verdict.
                                   none, no certificate         likely
                                   a hole, a cut, undecoded     cannot be told
                                   before the capture began     cannot be told
+                                  numbers of another sender's  cannot be told
     durations                     the clock stepped, coarse    likely
     the order of frames           out of order                 likely
     anything                      captured or sent twice       likely
                                   frames may be damaged        likely
+                                  numbers of another sender's  likely
     the member's own interface    inferred, not shown          likely
     a default parameter           any                          likely at most
 
@@ -53,12 +55,16 @@ class Doubt(StrEnum):
     SENT_TWICE = "captured twice or sent twice"  # the same, and no IP id tells which
     ELSEWHERE = "elsewhere"  # perhaps taken at a mirror port, not at the member's own interface
     DAMAGED = "damaged"  # bytes of frames may not be those that were sent
+    MISFILED = "misfiled"  # numbers may be of another sender than they are taken to be of
 
 
 #: Doubts in which something may have been on the wire that the capture does not hold.
 MISSING: Final = frozenset(
     {Doubt.BEGUN_BEFORE, Doubt.ENDED_BEFORE, Doubt.HOLE, Doubt.CUT, Doubt.UNDECODED}
 )
+
+#: Doubts of whatever frames show.
+_OF_ANYTHING: Final = (Doubt.SENT_TWICE, Doubt.DAMAGED, Doubt.MISFILED)
 
 _ORDER: Final = (Certainty.PROVEN, Certainty.LIKELY, Certainty.UNDECIDABLE)
 
@@ -185,7 +191,7 @@ class Worth:
         spans: list[Span] = []
         in_hole = False
         if rests.absent is not None:
-            missing = self.over(*rests.absent, stream, MISSING)
+            missing = self.over(*rests.absent, stream, [*MISSING, Doubt.MISFILED])
             if missing and _explain(missing, rests.places):
                 certainty = worse(certainty, Certainty.UNDECIDABLE)
                 in_hole = any(span.doubt is Doubt.HOLE for span in missing)
@@ -195,7 +201,7 @@ class Worth:
             spans += self.over(first, last, stream, [Doubt.CLOCK_STEPPED, Doubt.COARSE])
         if rests.ordered:
             spans += self.over(first, last, stream, [Doubt.OUT_OF_ORDER, Doubt.TWICE])
-        spans += self.over(first, last, stream, [Doubt.SENT_TWICE, Doubt.DAMAGED])
+        spans += self.over(first, last, stream, _OF_ANYTHING)
         if rests.here:
             spans += self.over(first, last, stream, [Doubt.ELSEWHERE])
         if spans:

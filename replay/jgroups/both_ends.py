@@ -203,6 +203,7 @@ class JudgedCopies:
         late: sent after the last that the receiver's capture has of the conversation, and never
             arrived in it: before, if that capture went on until ``late_ns``.
         begin_ns: before only if the receiver's capture had begun by then; null: not known.
+        examples: seqno, the copy, and the arrival; null: inside a run.
     """
 
     copies: int = 0
@@ -213,7 +214,15 @@ class JudgedCopies:
     begin_ns: int | None = None
     clock_set: bool = False
     seqnos: RangeSet = field(default_factory=RangeSet)
-    examples: list[tuple[int, Mark, Mark]] = field(default_factory=list)  # seqno, copy, arrival
+    examples: list[tuple[int, Mark, Mark | None]] = field(default_factory=list)
+
+    def add_example(self, sent: NumberRun, came: NumberRun) -> None:
+        """One of some copies, if the frame of any is known: of those inside a run it is not."""
+        for seqno in (sent.first, sent.stop - 1):
+            copy, arrival = sent.mark(seqno), came.mark(seqno)
+            if copy is not None and len(self.examples) < MAX_EXAMPLES:
+                self.examples.append((seqno, Mark(*copy), arrival and Mark(*arrival)))
+                return
 
 
 def clocks_of(met: Met) -> Clocks:
@@ -280,9 +289,7 @@ def judge(met: Met, clocks: Clocks) -> JudgedCopies:
             if early and early.below is not None and arrival.to_ns < sent.from_ns + early.below:
                 told.after += count
                 told.seqnos.add(*part)
-                if len(told.examples) < MAX_EXAMPLES:
-                    marks = Mark(copy.frame, sent.from_ns), Mark(arrival.frame, arrival.from_ns)
-                    told.examples.append((part[0], *marks))
+                told.add_example(sent, arrival)
             elif not _same_burst(sent, arrival) and (
                 late is None or late.above is None or arrival.from_ns < sent.to_ns + late.above
             ):

@@ -138,7 +138,7 @@ def _row(met: Met, told: JudgedCopies, clocks: Clocks) -> EndsDetail:
             {
                 "seqno": seqno,
                 "copy": {"frame": copy.frame, "at_ns": copy.at_ns},
-                "arrival": {"frame": arrival.frame, "at_ns": arrival.at_ns},
+                "arrival": arrival and {"frame": arrival.frame, "at_ns": arrival.at_ns},
             }
             for seqno, copy, arrival in told.examples
         ],
@@ -148,6 +148,7 @@ def _row(met: Met, told: JudgedCopies, clocks: Clocks) -> EndsDetail:
 def _needless(met: Met, told: JudgedCopies) -> Finding:
     end = met.end
     least = "At least " if told.undecided or told.late else ""
+    first = told.examples[0][1] if told.examples else None
     return Finding(
         NEEDLESS,
         Certainty.PROVEN,
@@ -156,8 +157,8 @@ def _needless(met: Met, told: JudgedCopies) -> Finding:
         "message had arrived at {receiver_member}, as the captures of both show.",
         system=end.system,
         stream=met.stream,
-        frame=told.examples[0][1].frame,
-        at_ns=told.examples[0][1].at_ns,
+        frame=first and first.frame,
+        at_ns=first and first.at_ns,
         seqnos=listed(told.seqnos),
         evidence=[
             Evidence(copy.frame, f"{seqno} is sent again, after its arrival")

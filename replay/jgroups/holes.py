@@ -2,6 +2,10 @@
 
 Over TCP all bytes come, so what a receiver lacks was dropped inside it. Where the capture lacks
 bytes that came, the message may have been in them, and whether it came cannot be told.
+
+Nor can it be told whose message a window lacks or has, once a member has repaired messages of
+another in a list. All that is in a list goes to the window of the member that sent the list
+(``MessageBatch.sender``), which has another's numbers from then on, and asks for those between.
 """
 
 from collections.abc import Iterator
@@ -9,7 +13,7 @@ from itertools import islice
 from typing import Final
 
 from seqaudit.decoders.contract.events import END as ENDED
-from seqaudit.decoders.contract.events import HOLE
+from seqaudit.decoders.contract.events import HOLE, Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.worth import END, Doubt, Span
 from seqaudit.replay.jgroups.arrivals import JudgedStream
@@ -18,6 +22,10 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet
 #: Spans of doubt that holes make; the last goes on to the end.
 MAX_SPANS: Final = 1_000
 _WHY: Final = "bytes of a connection are missing here, or could not be read (CP012, CP006)"
+MISFILED: Final = (
+    "a member repaired messages of another in a list, which JGroups takes for its own: windows "
+    "have, and ask for, numbers that their sender did not use"
+)
 _NONE: Final = RangeSet()
 
 
@@ -26,19 +34,25 @@ class LinkHoles:
 
     A hole is a half-open range of job frames: something is missing between each of them and the
     next. It begins with the last frame of its direction before it and ends at the one behind it.
+
+    Attributes:
+        misfiled: the first frame with a message in a list of another member; null: none has.
     """
 
     def __init__(self) -> None:
         self._of: dict[str | None, RangeSet] = {}  # by who sent it; null: it never said so
         #: Where a connection ended unseen, by who sent and who was sent to.
         self._ended: dict[str | None, dict[str | None, int]] = {}
+        self.misfiled: int | None = None
 
     def saw(self, event: Event) -> None:
-        """A HOLE or END event, or what follows one.
+        """Any event, such as HOLE or END, or what follows one.
 
         Where nothing shows how a connection ended, and its sender says something to the same member
         later, what it said last by the former may not be captured.
         """
+        if event.flags & Flag.MISFILED and self.misfiled is None:
+            self.misfiled = event.frame
         if event.wire_kind == ENDED:
             self._ended.setdefault(event.source, {}).setdefault(event.destination, event.frame)
         elif event.wire_kind == HOLE:
@@ -66,3 +80,5 @@ class LinkHoles:
         every: Iterator[Range] = iter(RangeSet(p for holes in self._of.values() for p in holes))
         for number, (first, stop) in enumerate(islice(every, MAX_SPANS), 1):
             yield Span(Doubt.HOLE, first, END if number == MAX_SPANS else stop, _WHY)
+        if self.misfiled is not None:
+            yield Span(Doubt.MISFILED, self.misfiled, END, MISFILED)

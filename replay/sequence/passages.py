@@ -43,7 +43,7 @@ LaneKey = tuple[Hashable, ...]
 
 class NumberRun(NamedTuple):
     """Numbers [first, stop), captured once each, in this order, from ``frame`` to ``last_frame``
-    and ``from_ns`` to ``to_ns``; ``frame`` is below zero where nobody knows that of the first.
+    and ``from_ns`` to ``to_ns``; a frame is below zero where nobody knows that of its number.
     The IP ids are of the first and the last datagram; -1: not known, INSIDE: the moment is
     another's."""
 
@@ -60,22 +60,24 @@ class NumberRun(NamedTuple):
         """Frame and time of a number; null inside, where nobody knows."""
         if number == self.first and self.frame >= 0:
             return self.frame, self.from_ns
-        return (self.last_frame, self.to_ns) if number == self.stop - 1 else None
+        if number == self.stop - 1 and self.last_frame >= 0:
+            return self.last_frame, self.to_ns
+        return None
 
     def narrowed(self, first: int, stop: int) -> "NumberRun":
         """[first, stop) of it; only of a run's first and its last message the moment is known."""
-        from_ns, to_ns, from_id, to_id = self.from_ns, self.to_ns, self.from_id, self.to_id
+        frame, last_frame, from_ns, to_ns, from_id, to_id = self[2:]
         if first > self.first:
             if first == self.stop - 1 and self.to_id != INSIDE:
-                from_ns, from_id = self.to_ns, self.to_id
+                frame, from_ns, from_id = self.last_frame, self.to_ns, self.to_id
             else:
-                from_id = INSIDE
+                frame, from_id = -1, INSIDE
         if stop < self.stop:
             if stop == self.first + 1 and self.from_id != INSIDE:
-                to_ns, to_id = self.from_ns, self.from_id
+                last_frame, to_ns, to_id = self.frame, self.from_ns, self.from_id
             else:
-                to_id = INSIDE
-        return NumberRun(first, stop, self.frame, self.last_frame, from_ns, to_ns, from_id, to_id)
+                last_frame, to_id = -1, INSIDE
+        return NumberRun(first, stop, frame, last_frame, from_ns, to_ns, from_id, to_id)
 
     def since(self, first: int) -> "NumberRun | None":
         """What of it is from a number on; null: nothing."""

@@ -366,7 +366,7 @@ def _message(
         HEADERS[name](cursor, message, class_id)
     if version[0] < 5:
         message.payload = cursor.take(cursor.i32()) if leading & 4 else b""
-    elif kind == 0:
+    elif kind in (0, 6):
         message.payload = cursor.take(max(cursor.i32(), 0))
     elif kind == 3:
         message.payload = _object(cursor, version)

@@ -46,6 +46,7 @@ from seqaudit.replay.jgroups.mcast.streams import (
     OF_WINDOWS,
     McastStream,
     names_nobody,
+    nothing_tells,
     numbered_by,
 )
 from seqaudit.replay.jgroups.members import Members, SeenViews, View
@@ -146,8 +147,11 @@ class McastEngine:
 
     def close(self) -> None:
         """The capture is over."""
+        view, life, local = self._excluding, self._models.life, self.members.local
+        if view and any(stream.acked_behind(view, local) for stream in self.streams.values()):
+            self._lives()
+            nothing_tells(self.streams.values())  # it goes on behind the view: for how long?
         self._is_gone()
-        life = self._models.life
         if life.ended_before(self.members.another):
             self._may_have_ended()
         for stream in self.streams.values():
@@ -188,9 +192,8 @@ class McastEngine:
     def _has_joined(self) -> None:
         """It has by now: of what came before nobody can tell whether its windows took it, unless a
         digest still tells."""
-        for stream in self.streams.values() if not (self.epoch.joined or self._casts()) else ():
-            if stream.receiver is not None:
-                stream.receiver.doubts.untold = True
+        if not (self.epoch.joined or self._casts()):
+            nothing_tells(self.streams.values())
 
     def _from_local(self, event: Event) -> bool:
         return event.source is not None and event.source == self.members.local
@@ -346,10 +349,7 @@ class McastEngine:
                 break
 
     def _outside(self, stream: McastStream, event: Event) -> None:
-        stream.outside_membership += event.count
-        stream.outsiders.append(event)
-        assert event.seqno is not None and event.stop_seqno is not None
-        stream.came_outside.add(event.seqno, event.stop_seqno)
+        stream.came_for_no_window(event)
         self._note_view(event)
 
     def _came_meanwhile(self, stream: McastStream, receiver: ReceiverModel) -> None:

@@ -1,6 +1,7 @@
 """One sender's multicasts in one capture, and what each member says of them."""
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Final
 
 from seqaudit.decoders.contract.events import Kind
@@ -96,6 +97,13 @@ class McastStream(NumberedStream):
             self.peer(event.destination).repairs += event.count
         return super().count(event)
 
+    def came_for_no_window(self, event: Event) -> None:
+        """A message or run, when none was there."""
+        assert event.seqno is not None and event.stop_seqno is not None
+        self.outside_membership += event.count
+        self.outsiders.append(event)
+        self.came_outside.add(event.seqno, event.stop_seqno)
+
     def delivered_until(
         self, receiver: ReceiverModel, member: str, view: Event | None
     ) -> tuple[int, int]:
@@ -111,6 +119,12 @@ class McastStream(NumberedStream):
             high = min(high, view.seqno - 1)
         return low, high
 
+    def acked_behind(self, view: Event, member: str | None) -> bool:
+        """Does a member acknowledge more than the view without it, which this sender cast? Then it
+        goes on with its window, for now or because it has discarded that view."""
+        peer = self.peers.get(member or "") if self.sender == view.source else None
+        return peer is not None and view.seqno is not None and (peer.highest_ack or 0) > view.seqno
+
     def sent_first(self, event: Event, fresh: list[Range]) -> list[Range]:
         """What went to its destination for the first time: no copies (jgroups.md 1.9).
 
@@ -123,6 +137,13 @@ class McastStream(NumberedStream):
         first = to.add(event.seqno, event.stop_seqno)
         self.further_sends += RangeSet(first).total() - RangeSet(fresh).total()
         return first
+
+
+def nothing_tells(streams: Iterable[McastStream]) -> None:
+    """Which of the messages that came their windows took."""
+    for stream in streams:
+        if stream.receiver is not None:
+            stream.receiver.doubts.untold = True
 
 
 def numbered_by(event: Event) -> str:

@@ -97,6 +97,8 @@ def _received(
             unsure.add(first, next((low for low, _ in lost.within(first, stop)), stop))
         row["delivered_unsure"] = inclusive(listed(unsure))
     stream_rows.dropped_inside(row, receiver, receiver.inner_loss.found.ranges, engine.vantage)
+    if engine.holes.misfiled is not None:
+        stream_rows.misfiled(row)
 
 
 def _passed(row: McastStreamRow, passing: PassingModel) -> None:

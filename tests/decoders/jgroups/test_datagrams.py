@@ -147,6 +147,13 @@ def test_a_unicast_run_says_whether_its_messages_came_in_lists(
     assert Decoded(sent).of("seqno", "count", "flags") == [(1, 2, flags)]
 
 
+def test_a_multicast_in_the_list_of_another_member_is_marked() -> None:
+    repaired = message(msg4(7), tp(), source=who(B))
+    frames = [listed(message(msg4(1), tp()), repaired), single(msg4(8), by=B)]
+    rows = Decoded(frames).of("source", "seqno", "flags")
+    assert rows == [(A, 1, 0), (B, 7, Flag.MISFILED), (B, 8, 0)]
+
+
 def test_other_flags_end_a_unicast_run() -> None:
     sent = [single(data3(n), to=B) for n in (1, 2, 3)]
     sent[1] = listed(message(data3(2), tp()), to=B)

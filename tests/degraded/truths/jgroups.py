@@ -17,6 +17,9 @@ Predicate = Callable[[Recording, str | None, Finding], str | None]
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _NUMBERED: Final = (wire.NAKACK_MSG, wire.NAKACK_XMIT_RSP)
 _STAMPS: Final = re.compile(r"timestamp ([\d, -]+)")
+#: What came so shortly before may not have been read.
+UNREAD_NS: Final = 20_000_000
+_ASKS: Final = re.compile(r"(\S+) asked for ")
 _ON_THE_WAY: Final = re.compile(r"lost on the way")
 
 
@@ -35,9 +38,14 @@ class Facts:
         sender = str(names[0])
         if found.unicast:
             return [(sender, str(names[1]))] if len(names) > 1 else []
-        here = self._member_at(file)
+        here = self._asker(found) or self._member_at(file)
         others = [name for name in self.scenario.names.values() if name != sender]
         return [(sender, here)] if here in others else [(sender, name) for name in others]
+
+    def _asker(self, found: Finding) -> str | None:
+        """Who asked, of a finding that says so: any vantage that the request passed tells of it."""
+        asker = _ASKS.match(found.text)
+        return None if asker is None else self.scenario.names.get(asker[1], asker[1])
 
     def _member_at(self, file: str | None) -> str | None:
         address = self._recording.places.get(file or "")
@@ -108,6 +116,21 @@ class Facts:
                     copies.add(of.seqno)
                 came.add(one)
         return copies
+
+    def asked_unread(self, sender: str, receiver: str, found: Finding) -> set[int]:
+        """Seqnos that the receiver asked for just after they had come, as its whole capture shows:
+        HIGHEST_SEQNO in the same datagram, which another thread reads, has it ask at once."""
+        uuids, came, unread = self.scenario.uuids, dict[int, int](), set[int]()
+        for message in self.scenario.messages(receiver) if not found.unicast else ():
+            of, at_ns = message.nakack, message.datagram.at_ns
+            if of is None:
+                continue
+            if of.kind in _NUMBERED and message.sender == uuids[sender]:
+                came.setdefault(of.seqno, at_ns)
+            elif of.original == uuids[sender] and message.sender == uuids[receiver]:
+                asked = wire.missing_seqnos(message)
+                unread |= {seqno for seqno in asked if at_ns - came.get(seqno, 0) <= UNREAD_NS}
+        return unread
 
     def own_stamps(self, file: str | None) -> set[int] | None:
         """Timestamps of the ACKs and SEND_FIRST_SEQNO that a member sent, as its whole capture
@@ -187,7 +210,8 @@ def _not_lacked(known: Facts, sender: str, receiver: str, found: Finding) -> set
         return None
     if scenario.discards(receiver) or scenario.happened(rf"^{receiver} paused"):
         return set()
-    return _not_missed(known, sender, receiver, found)
+    missed = _not_missed(known, sender, receiver, found)
+    return missed and missed - known.asked_unread(sender, receiver, found)
 
 
 def _repaired_but_never_came(

@@ -38,6 +38,13 @@ def test_copies_are_counted_number_by_number(
     assert {n for a, b in passed.lost.numbers for n in range(a, b)} == set(here - there)
 
 
+def test_a_part_of_a_run_has_the_frames_of_its_own_numbers() -> None:
+    run = NumberRun(4, 9, 1, 3, 10, 30, 100, 102)
+    assert run.narrowed(4, 6).mark(4) == (1, 10)
+    assert run.narrowed(8, 9).mark(8) == (3, 30)
+    assert [run.narrowed(5, 7).mark(number) for number in (5, 6)] == [None, None]
+
+
 def lost_of(at_ms: int, span: tuple[int, int]) -> tuple[int, int]:
     """Copies that are missing of one that is sent then, and those of them outside the span."""
     passed = Passed()

@@ -1164,3 +1164,16 @@ def test_a_request_that_highest_seqno_caused_does_not_say_that_lower_ones_were_h
     assert "CP007" not in {rule for rule, *_ in told.findings()}
     by_tick = heard("B", JOINED, msg(2), msg(3), 1000, xmit_req(2), msg(2), 600, ack(3))
     assert ("CP007", "proven", [[1, 1]]) in by_tick.findings()
+
+
+# -- messages in the list of another member ------------------------------------------------------
+
+
+def test_where_a_list_holds_messages_of_another_member_windows_show_nothing() -> None:
+    # C repairs A's 4 and 6 in one list: they go to the window of C, and B asks for 2, 3 and 5 of C
+    repairs = (replace(msg(n), flags=Flag.MISFILED) for n in (4, 6))
+    asked = [step for _ in range(6) for step in (TICK, xmit_req(2, 3, 5, of=C))]
+    told = heard("B", JOINED, msg(1, 3), msg(1, by=C), *repairs, *asked)
+    assert told.told("delivered", "lost", sender=C) == {"delivered": None, "lost": None}
+    assert ("CP007", "likely", [[4, 4]]) in told.findings()
+    assert ("MC002", "cannot be told", [[2, 3], [5, 5]]) in told.findings()
