@@ -6,6 +6,10 @@ from typing import Final, TypedDict
 #: Bytes of a datagram behind IP and UDP that fill a frame of Ethernet: larger ones stand in rows of
 #: their own, as several at once fill a socket's buffer.
 LARGE: Final = 1_472
+#: Datagrams for one socket within ``CROWD_NS``: so few fill no buffer, whatever their size is below
+#: ``LARGE``, and rows do not say how many they were.
+CROWD: Final = 64
+CROWD_NS: Final = 100_000_000
 #: ``doubt`` of what only the port of routers says to be zenoh; else 1: nothing does.
 BY_PORT: Final = 3
 
@@ -24,6 +28,7 @@ Detail = TypedDict(
         "version": int, "whatami": str, "zid": str, "resolution": int, "batch_bytes": int,
         "cookie": str, "low_latency": bool, "compression": bool, "multilink": bool, "patch": int,
         "lease_ms": int,
+        "crowd": int,
         "sn": int, "session": bool, "reason": int,
         "sns": list[list[int]],
         "first": int, "more": int, "drop": int, "piece": str,

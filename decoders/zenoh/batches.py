@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, ByName, Flag, Kind, compact
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.contract.zenoh_detail import BY_PORT, LARGE, Detail
+from seqaudit.decoders.contract.zenoh_detail import BY_PORT, CROWD, LARGE, Detail
 from seqaudit.decoders.kernels.loader import (
     Buffer,
     Int64s,
@@ -39,6 +39,8 @@ from seqaudit.decoders.kernels.loader import memory as kernel_memory
 from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.zenoh import kernels as wire
 from seqaudit.decoders.zenoh import messages
+from seqaudit.decoders.zenoh.crowds import crowds
+from seqaudit.decoders.zenoh.lz4_blocks import MAX_BATCH_BYTES, beginning
 
 SYSTEM: Final = "zenoh"
 _MULTICAST: Final = int(Flag.MULTICAST)
@@ -47,8 +49,6 @@ SCOUTING_PORT: Final = 7446
 
 #: Output rows of one round; the largest batch needs less.
 ROWS: Final = 3 * wire.MAX_RECORDS
-#: What a batch may hold when it is no longer compressed (zenoh.md 2.2).
-MAX_BATCH_BYTES: Final = 65_535
 #: A batch has fewer messages (``MAX_RECORDS``): index = place of the batch << PLACE_BITS | message.
 PLACE_BITS: Final = 16
 #: Bytes that compressed batches of a chunk may hold together before they are read.
@@ -260,6 +260,8 @@ class BatchDecoder:
             columns[place] = values[rows]
         if batches.transport == "udp":
             columns[wire.MODE] |= wire.LARGE * (columns[wire.END] - columns[wire.START] > LARGE)
+            socket = columns[wire.DESTINATION] << 16 | columns[wire.PORTS] & 0xFFFF
+            columns[wire.CROWD] = crowds(socket, columns[wire.AT_NS])
         return columns
 
     def _rounds(
@@ -291,7 +293,7 @@ class BatchDecoder:
             start, stop = int(columns[wire.START, i]) + 1, int(columns[wire.STOP, i])
             cut = stop < int(columns[wire.END, i])
             try:
-                part = _beginning(chunk[start:stop]) if cut else lz4.block.decompress(
+                part = beginning(chunk[start:stop]) if cut else lz4.block.decompress(
                     chunk[start:stop], uncompressed_size=MAX_BATCH_BYTES
                 )  # fmt: skip
             except (lz4.block.LZ4BlockError, ValueError):
@@ -367,6 +369,8 @@ class BatchDecoder:
                 "seqno": row[wire.HOP],
                 "stop_seqno": row[wire.LAST_HOP] + 1,
             }
+            if row[wire.CROWDED] > CROWD:
+                detail["crowd"] = row[wire.CROWDED]
         elif kind == wire.SAMPLES:
             event |= {
                 "kind": int(Kind.DATA),
@@ -507,41 +511,6 @@ class ZenohDecoder:
             flags=datagrams.flags,
             mode=mode,
         )
-
-
-def _beginning(block: bytes) -> bytes:
-    """What can be unpacked of an LZ4 block that was cut off: sequences until the bytes end.
-
-    Raises:
-        ValueError: it refers to what is not there.
-    """
-    made = bytearray()
-    at, size = 0, len(block)
-
-    def length(at: int, value: int) -> tuple[int, int]:
-        if value == 15:
-            more = 255
-            while more == 255 and at < size:
-                more = block[at]
-                at += 1
-                value += more
-        return at, value
-
-    while at < size and len(made) < MAX_BATCH_BYTES:
-        token = block[at]
-        at, count = length(at + 1, token >> 4)
-        made += block[at : at + count]
-        at += count
-        if at + 2 > size:
-            break
-        back = block[at] | block[at + 1] << 8
-        if not 0 < back <= len(made):
-            raise ValueError("nothing is there")
-        at, count = length(at + 2, token & 15)  # at least
-        again = bytes(made[-back:])
-        count = min(count + 4, MAX_BATCH_BYTES - len(made))
-        made += (again * (count // back + 1))[:count]
-    return bytes(made[:MAX_BATCH_BYTES])
 
 
 def endpoint(address: str, port: int) -> str:

@@ -13,7 +13,8 @@ PORTS = 7  # source port << 16 | destination port
 FLAGS = 8
 MODE = 9  # see below
 STATUS = 10  # written
-COLUMNS = 11
+CROWD = 11  # datagrams that came for its socket lately (``decoders.zenoh.crowds``)
+COLUMNS = 12
 
 PLAIN_MODE = 0
 KNOWN = 1  # the user says zenoh
@@ -63,7 +64,8 @@ DOUBT = 24  # 1: of a WEAK batch; 2: and cut off; BY_PORT
 ROW_FLAGS = 25
 QOS = 26  # of a sample: 1-7 priority, 8 Block, 16 express (zenoh.md 4)
 CAPTURED = 27  # where the captured bytes of a message that is only located end
-WIDTH = 28
+CROWDED = 28  # the most of CROWD of its batches; of runs of frames
+WIDTH = 29
 
 HOP_RUN = 1  # frames
 SAMPLES = 2  # Push with Put or Del and SourceInfo
@@ -131,8 +133,6 @@ K_GEN = 8
 K_PLACE = 9
 K_MARKS = 10  # sns that would follow where a jump left off
 MARKS = 8
-K_TICK = 18  # of its last frame, and how many it has in that tick
-K_TICK_FRAMES = 19
 STREAMS = COUNTERS + COUNTER_SLOTS * COUNTER
 STREAM_SLOTS = 16384
 STREAM = 8
@@ -154,6 +154,3 @@ QUERY_NS = 11_000_000_000  # a query's timeout and a second (zenoh.md 9.1)
 #: (``replay.zenoh.timers``).
 TIMED_NS = 16_000_000_000
 TICK_BITS = 24
-#: Of a counter that has so many frames in a tick, or more, no run of frames goes over that tick's
-#: borders: a row then says how many came at once (``replay.zenoh.floods``).
-BUSY_FRAMES = 8

@@ -10,8 +10,7 @@ comes (``EPOCH``), where the counter of the link jumped, passes a sn it had reac
 jump, or is new (``GEN``), so that a receiver accepts or refuses a run of samples as a whole
 (zenoh.md 8.3), and while a query is open (``SINGLE_UNTIL``), so that its timeout falls between
 rows. For some time behind a query (``TIMED_UNTIL``; before the first batch there may have been one)
-a run of frames lasts a tick of the clock at most, so that rows show that time passed; and so does
-one of many frames in a tick at any time.
+a run of frames lasts a tick of the clock at most, so that rows show that time passed.
 
 All tables are parts of one int64 array ``m``; the columns of the batches are parts of ``c``, column
 by column.
@@ -226,6 +225,7 @@ def new_row(c, n, i, record, gen, doubt, m):
     m[r + EPOCH] = m[M_EPOCH]
     m[r + DOUBT] = doubt
     m[r + ROW_FLAGS] = c[FLAGS * n + i]
+    m[r + CROWDED] = c[CROWD * n + i]
     return r
 
 
@@ -263,12 +263,6 @@ def frame_header(c, n, i, slot, record, doubt, m):
         alone = 1
     m[k + K_GEN] += alone
     m[k + K_LAST] = sn
-    busiest = m[k + K_TICK_FRAMES]
-    if c[AT_NS * n + i] >> TICK_BITS != m[k + K_TICK]:
-        m[k + K_TICK] = c[AT_NS * n + i] >> TICK_BITS
-        m[k + K_TICK_FRAMES] = 0
-    m[k + K_TICK_FRAMES] += 1
-    busiest = max(busiest, m[k + K_TICK_FRAMES])
     if m[record] == FRAGMENT:
         m[k + K_GEN] += 1
         m[k + K_ROW] = 0
@@ -277,13 +271,14 @@ def frame_header(c, n, i, slot, record, doubt, m):
     if m[k + K_ROW]:
         r = OUT + (m[k + K_ROW] - 1) * WIDTH
         if goes_on(c, n, i, r, m[k + K_GEN], doubt, m):
-            if busiest >= BUSY_FRAMES or c[AT_NS * n + i] < m[M_TIMED_UNTIL]:
+            if c[AT_NS * n + i] < m[M_TIMED_UNTIL]:
                 if c[AT_NS * n + i] >> TICK_BITS != c[AT_NS * n + m[r + FIRST]] >> TICK_BITS:
                     alone = 1
             if alone == 0:
                 m[r + LAST] = i
                 m[r + LAST_HOP] = sn
                 m[r + COUNT] += 1
+                m[r + CROWDED] = max(m[r + CROWDED], c[CROWD * n + i])
                 return
     m[k + K_ROW] = m[M_ROWS] + 1
     new_row(c, n, i, record, m[k + K_GEN], doubt, m)

@@ -25,8 +25,6 @@ TAKES: Final = 3
 #: a rule at most, in a buffer of its network card for any frame.
 LEAST: Final = 768
 MOST: Final = 2_304
-#: A row of more than a few frames lasts no longer than a tick (``decoders.zenoh.kernels``).
-TICK_NS: Final = 1 << 24
 MAX_KEPT: Final = 100_000
 
 
@@ -34,9 +32,8 @@ class Floods:
     """At one endpoint of UDP."""
 
     def __init__(self) -> None:
-        #: When, and how much memory they took at least and at most.
-        self._lately: deque[tuple[int, int, int]] = deque()
-        self._least = self._most = 0
+        self._lately: deque[tuple[int, int]] = deque()  # large ones: when, and what they take
+        self._unread = 0
         self._full: list[int] = []  # when it may have been full, never falling
         self._tight: list[int] = []  # when one came for which there may have been no room left
 
@@ -44,23 +41,20 @@ class Floods:
         """A message, or several of one datagram; or a run of frames, each in a datagram."""
         if event.size >= LARGE:
             if event.frame == event.last_mark().frame:
-                self._came(event.at_ns, 1, TAKES * event.size, TAKES * event.size)
-        elif event.wire_kind in ("Frame", "Fragment"):
-            mark = event.last_mark()
-            at_once = mark.at_ns - event.at_ns < TICK_NS
-            self._came(mark.at_ns, event.count if at_once else 1, LEAST, MOST)
+                self._came(event.at_ns, TAKES * event.size)
+        elif event.wire_kind in ("Frame", "Fragment") and event.detail is not None:
+            crowd = event.details().get("crowd", 0)
+            for at_ns in (event.at_ns, event.last_mark().at_ns):
+                _note(self._full, at_ns, filled=(crowd - 1) * LEAST > ROOM)
+                _note(self._tight, at_ns, filled=crowd * MOST > ROOM)
 
-    def _came(self, at_ns: int, count: int, least: int, most: int) -> None:
-        """So many datagrams, none of which takes less or more than that."""
+    def _came(self, at_ns: int, takes: int) -> None:
         while self._lately and at_ns - self._lately[0][0] > LAG_NS:
-            _, before, too = self._lately.popleft()
-            self._least -= before
-            self._most -= too
-        self._lately.append((at_ns, count * least, count * most))
-        self._least += count * least
-        self._most += count * most
-        _note(self._full, at_ns, filled=self._least - least > ROOM)
-        _note(self._tight, at_ns, filled=self._most > ROOM)
+            self._unread -= self._lately.popleft()[1]
+        _note(self._full, at_ns, filled=self._unread > ROOM)
+        self._lately.append((at_ns, takes))
+        self._unread += takes
+        _note(self._tight, at_ns, filled=self._unread > ROOM)
 
     def full(self, first: Mark | None, last: Mark | None) -> bool:
         """Whether what came between two moments, or one of it, may have been dropped; null: nothing

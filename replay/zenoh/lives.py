@@ -3,13 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from seqaudit.decoders.contract.zenoh_detail import CROWD_NS
 from seqaudit.replay.contract.worth import BEGINNING, END
 from seqaudit.replay.zenoh.sources import MAX_SOURCES
 
 #: A node reads what came so much later at most, so that what it says then, of its subscribers too,
 #: stands in the capture behind samples that it has not read: no frame says how far it is. Recorded
 #: with 44 ms.
-LAG_NS: Final = 100_000_000
+LAG_NS: Final = CROWD_NS
 
 
 @dataclass(slots=True)

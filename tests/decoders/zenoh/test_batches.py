@@ -19,7 +19,9 @@ from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.stages.first import decode_piece
 from seqaudit.decoders.zenoh import kernels as wire
 from seqaudit.decoders.zenoh import messages as zenoh_messages
-from seqaudit.decoders.zenoh.batches import BatchDecoder, Batches, ZenohDecoder, _beginning
+from seqaudit.decoders.zenoh.batches import BatchDecoder, Batches, ZenohDecoder
+from seqaudit.decoders.zenoh.crowds import crowds
+from seqaudit.decoders.zenoh.lz4_blocks import beginning
 from tests.decoders.feeds.layouts import draw
 from tests.decoders.zenoh import builders as z
 
@@ -276,8 +278,8 @@ def test_of_a_block_that_was_cut_off_the_beginning_is_unpacked(
     batch = z.frame(5, *(z.push(z.put(n, b"ab" * n)) for n in words))
     block = z.compressed(batch)[1:]
     size = data.draw(st.integers(0, len(block)))
-    assert batch.startswith(_beginning(block[:size]))
-    assert _beginning(block) == batch
+    assert batch.startswith(beginning(block[:size]))
+    assert beginning(block) == batch
 
 
 def test_a_compressed_batch_that_was_cut_off_says_what_its_beginning_says() -> None:
@@ -374,21 +376,19 @@ def test_runs_of_consecutive_sns_become_one_row() -> None:
     assert rows[-1]["detail"]["last_hop"] == 999
 
 
-def test_no_run_of_frames_goes_over_the_border_of_a_busy_tick() -> None:
-    """A row of more frames than come in a tick that is not busy says how many came at once."""
-    slow, busy = range(200), range(200, 300)  # one each second; one each millisecond
-    batches = z.batches([z.frame(n, z.push(z.put(n))) for n in (*slow, *busy)])
-    tick = 1 << wire.TICK_BITS
-    batches.at_ns[:] = [1000 * tick * (n + 1) for n in slow] + [
-        10**6 * tick + (n - 200) * 1_000_000 for n in busy
-    ]
+def test_a_run_of_frames_says_how_many_datagrams_came_for_its_socket_at_once() -> None:
+    """The most in 0.1 s, of whatever session; a run of few says nothing."""
+    slow, fast, back = range(300), range(300, 500), range(450, 500)
+    batches = z.batches([z.frame(n, z.push(z.put(n))) for n in range(500)], back=back)
+    batches.at_ns[:] = [n * 10_000_000 for n in slow] + [10**10 + n * 1_000_000 for n in fast]
     rows, _ = decoded(batches)
-    runs = [row for row in rows if row["wire_kind"] == "Frame" and row["count"] > 1]
-    ticks = [(row["at_ns"] >> wire.TICK_BITS, row["last_at_ns"] >> wire.TICK_BITS) for row in runs]
-    counts = [row["count"] for row, (first, last) in zip(runs, ticks, strict=True) if first != last]
-    assert counts == [200 - wire.SINGLE_FRAMES + 1 + wire.BUSY_FRAMES - 1]  # the slow ones
-    assert sum(row["count"] for row in runs) - counts[0] == 100 - wire.BUSY_FRAMES + 1
-    assert max(row["count"] for row in runs[1:]) == 17  # of a tick
+    last = {row["stop_seqno"]: row["detail"] for row in rows if row["wire_kind"] == "Frame"}
+    assert last[450]["crowd"] == 101  # 150 within 0.15 s
+    assert "crowd" not in last[500]  # 50 the other way
+    assert crowds(batches.destination, batches.at_ns + 12_345).max() == 101
+    few = np.arange(64, dtype=np.int64)
+    assert not crowds(np.zeros(64, np.int64), few).any()
+    assert crowds(np.zeros(65, np.int64), np.append(few, 0)).max() == 65
 
 
 @pytest.mark.parametrize(
@@ -423,7 +423,7 @@ def test_behind_a_query_a_run_of_frames_lasts_a_tick_so_that_rows_show_time(aske
                                z.frame(5000, z.final(1))]  # fmt: skip
     batches = z.batches(payloads, back=[1000] if asked else [])
     batches.at_ns += np.where(np.arange(batches.count) < 900, 0, wire.TIMED_NS)
-    batches.at_ns[1100:] += np.arange(batches.count - 1100) << 22
+    batches.at_ns[1100:] += np.arange(batches.count - 1100) << 20
     rows, _ = decoded(batches)
     runs = [
         r for r in rows if r["wire_kind"] == "Frame" and r["seqno"] > 1100 and r["seqno"] < 5000

@@ -9,7 +9,7 @@ from seqaudit.replay.contract.results import Row
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.at_once import AtOnce
-from seqaudit.replay.zenoh.floods import LEAST, MOST, ROOM, TAKES, TICK_NS, Floods, at_others
+from seqaudit.replay.zenoh.floods import LEAST, MOST, ROOM, TAKES, Floods, at_others
 from seqaudit.replay.zenoh.handed import Handed, Signs
 from seqaudit.replay.zenoh.lives import LAG_NS
 
@@ -111,11 +111,11 @@ def large(at_ms: int, size: int, frames: int = 1) -> Event:
 FILLS: Final = ROOM // TAKES
 
 
-def small(at_ms: int, count: int, lasts_ns: int = 0) -> Event:
-    """Frames in a row, each in a datagram."""
+def small(at_ms: int, crowd: int) -> Event:
+    """A run of frames; so many datagrams came for its socket at once."""
     return Event(
-        at_ms, at_ms * MS, Kind.DATA, "Frame", "zenoh", count=count,
-        last_frame=at_ms + count - 1, last_at_ns=at_ms * MS + lasts_ns,
+        at_ms, at_ms * MS, Kind.DATA, "Frame", "zenoh", count=1000,
+        last_frame=at_ms + 999, last_at_ns=(at_ms + 50) * MS, detail=f'{{"crowd":{crowd}}}',
     )  # fmt: skip
 
 
@@ -145,9 +145,8 @@ def test_many_small_datagrams_at_once_may_fill_a_buffer() -> None:
     assert not floods(small(1, some)).tight(*ends)
     assert floods(small(1, some + 1)).tight(*ends)
     assert not floods(small(1, many + 1)).full(*ends)  # the last one found some room
-    assert floods(small(1, 200), small(9, many - 198)).full(*ends)
-    assert not floods(small(1, 200), small(9 + LAG_NS // MS, many - 198)).full(*ends)  # were read
-    assert not floods(small(1, 10 * many, lasts_ns=TICK_NS)).tight(*ends)  # not at once
+    assert floods(small(1, many + 2)).full(*ends)
+    assert floods(small(1, many + 2)).span_ns == [MS, 51 * MS + LAG_NS]
 
 
 def test_one_that_finds_some_room_but_not_enough_is_dropped_by_some() -> None:
