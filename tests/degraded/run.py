@@ -173,7 +173,6 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             compared = [] if made else list(refuted_figures(recording, audited.report))
             others = [(name, of, why) for name, of, why in compared if why is not None]
             others += _others(way, one, spoiled, wholes.report(file), audited)
-            senseless = [] if audited.crash else contradictions(cast(Report, audited.report))
             if places == (file,) and not made and not found:
                 beside = figures.beside(wholes.report(file), audited.report)
                 outcome.figures += beside.figures
@@ -181,12 +180,6 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             found += [
                 Violation("figure", way.name, text_of(one), subject.name, name, "error", of, why)
                 for name, of, why in others
-            ]
-            found += [
-                Violation(
-                    "contradiction", way.name, text_of(one), subject.name, "", "error", "", why
-                )
-                for why in senseless
             ]
             proven = claims.proven(claims.findings(audited.report))
             outcome.spoiled += 1
@@ -290,9 +283,11 @@ def judge(
     violations += [
         violation("contradiction", one, why) for one, why in claims.contradictions(found)
     ]
-    whole_report = cast(Report, audited.report) if "totals" in audited.report else None
-    for text in contradictions(whole_report) if whole_report else ():
-        violations.append(Violation("contradiction", way, choice, name, "", "error", text, ""))
+    if "totals" in audited.report:  # the whole report, not what a test made of one
+        violations += [
+            Violation("contradiction", way, choice, name, "", "error", text, "")
+            for text in contradictions(cast(Report, audited.report))
+        ]
     return violations
 
 
