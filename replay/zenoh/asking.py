@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import Final
 
 from seqaudit.replay.contract.worth import END
-from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.gaps import Mark, Outcome
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 from seqaudit.replay.zenoh.lives import LAG_NS
 from seqaudit.replay.zenoh.query import Had, Query, Sort
@@ -144,8 +144,9 @@ class Asking:
     def reads(
         self, query: Query, span: Range, pending: RangeSet, since: Mark | None,
         asks_from: int | None, *, still_open: bool,
-    ) -> None:  # fmt: skip
-        """A request names a sample above the next one to be handed on: it had what lies between.
+    ) -> Outcome:  # fmt: skip
+        """A request names a sample above the next one to be handed on: what became of what lies
+        between and is not here.
 
         Args:
             span: from that next one to the one that is named.
@@ -159,7 +160,10 @@ class Asking:
                 or any(one.open_at(since) for one in self._lapsed)
             )
         )
+        outcome = Outcome.UNASKED
         for a, b in pending.missing(*span):
+            hole = Had(a, b, query, since, asks_from, asking, self._lowest <= a)
+            outcome = hole.outcome
             if len(self.had) < MAX_KEPT_HAD:
-                followed = self._lowest <= a
-                self.had.append(Had(a, b, query, since, asks_from, asking, followed))
+                self.had.append(hole)
+        return outcome

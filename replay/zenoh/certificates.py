@@ -9,7 +9,7 @@ nothing, and numbers of 16 bits or less may hide a whole turn.
 
 from collections.abc import Iterable
 
-from seqaudit.replay.sequence.gaps import Gap, Mark
+from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh.hops import HopCounter, Stretch
 from seqaudit.replay.zenoh.query import Had, Miss, Query, Sort
@@ -192,9 +192,9 @@ def had(hole: Had) -> bool:
     and to have had none of it in an earlier session, in which the source began under the same id.
     A request for what nobody here has may have been for them, its bytes damaged.
     """
-    if hole.query.asked_by is None or hole.since is None or hole.asking or hole.query.shared:
+    if hole.query.asked_by is None or hole.since is None or hole.query.shared:
         return False
-    if not hole.followed or not hole.asked_before:
+    if not hole.followed or hole.outcome is not Outcome.UNCAPTURED:
         return False
     if hole.query.stray is not None and hole.query.stray >= hole.since:
         return False

@@ -1,6 +1,6 @@
 """The ReliableSubscriber of the design document (zenoh.md 10)."""
 
-from seqaudit.replay.sequence.gaps import Arrival, Mark
+from seqaudit.replay.sequence.gaps import Arrival
 from seqaudit.replay.sequence.ranges import Range
 from seqaudit.replay.zenoh.handed import Handed
 from seqaudit.replay.zenoh.query import Query
@@ -26,10 +26,10 @@ class DocumentSubscriber(Subscriber):
             self.delivery.deliver(first, stop)
         self.delivery.unlisted += live.unlisted
 
-    def _agree(self, first: int, mark: Mark, *, shared: bool) -> None:
+    def _agree(self, query: Query, first: int) -> None:
         """Its range begins with the last one it has (D20)."""
         if first != self.last:
-            super()._agree(first, mark, shared=shared)
+            super()._agree(query, first)
 
     def sample(self, first: int, stop: int, arrival: Arrival, reply: Query | None) -> None:
         """As the document has it: a reply joins what is pending until its query ends (D5)."""

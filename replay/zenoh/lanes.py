@@ -57,12 +57,12 @@ class Lane(Subscriber):
     def _note(self, first: int, stop: int, arrival: Arrival) -> None:
         """No gaps of its own."""
 
-    def _agree(self, first: int, mark: Mark, *, shared: bool) -> None:
+    def _agree(self, query: Query, first: int) -> None:
         if self.last is not None and first > self.last + 1:
             self.pending.remove(self.last + 1, first)
             self.delivery.deliver(self.last + 1, first)
             self.last = first - 1
-            self._deliver_pending(mark)
+            self._deliver_pending(query.asked)
 
 
 class Lanes:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from seqaudit.replay.sequence.elapsed import Watch
-from seqaudit.replay.sequence.gaps import Gap, Mark
+from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh.hops import Hop
 
@@ -158,10 +158,13 @@ class Had:
     followed: bool
 
     @property
-    def asked_before(self) -> bool:
-        """It is known to have asked when they were due: else who asks may have come later, and
-        another one with its key expression may have missed them."""
-        return begun_by(self.asks_from, self.since)
+    def outcome(self) -> Outcome:
+        """It had them, unless it is not known to have asked yet when they were due, as who asks may
+        have come later and another one with its key expression missed them; or another query
+        ended, at which it may have gone on without them."""
+        if not begun_by(self.asks_from, self.since):
+            return Outcome.UNASKED
+        return Outcome.STOPPED if self.asking else Outcome.UNCAPTURED
 
 
 def begun_by(frame: int | None, mark: Mark | None) -> bool:

@@ -27,9 +27,9 @@ HOP_SYSTEM: Final = "zenoh-hop"
 #: Why nothing is proven of what is missing.
 OR_NOT_CAPTURED: Final = "lost, or not captured: no frame here shows which"
 #: Outcomes that are no loss.
-NO_LOSS: Final = frozenset(
-    {Outcome.REORDERED, Outcome.UNCAPTURED, Outcome.UNASKED, Outcome.REPAIRED}
-)
+NO_LOSS: Final = frozenset((
+    Outcome.REORDERED, Outcome.UNCAPTURED, Outcome.UNASKED, Outcome.REPAIRED, Outcome.STOPPED,
+))  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -190,27 +190,24 @@ class ZenohReporter(Reporter[ZenohSubject]):
         """
         found = self._had.get(id(subscriber))
         if found is None:
-            mine = self.queries_of(subscriber)
+            queries = self.queries_of(subscriber)
             passed = [
                 hole
                 for gap in sorted(subscriber.gaps, key=lambda gap: gap.first)
                 if gap.parts.keys() == {Outcome.UNASKED}
-                and (hole := certificates.not_asked_for(gap, mine, subscriber.asks_from))
+                and (hole := certificates.not_asked_for(gap, queries, subscriber.asks_from))
                 and certificates.had(hole)
             ]
-            asked = [hole for hole in subscriber.asking.had if hole.asked_before]
-            told = [(hole, certificates.had(hole)) for hole in asked]
+            mine = subscriber.asking.had
+            seen = [hole for hole in mine if hole.outcome is Outcome.UNCAPTURED]
+            told = [(hole, certificates.had(hole)) for hole in seen]
             told += [(hole, True) for hole in passed]
             sure: list[Had] = []
             rest: list[Had] = []
             for hole, certain in told:
                 if certificates.not_here(hole, source):
                     (sure if certain and self.certain(source, subscriber) else rest).append(hole)
-            elsewhere = (  # of those who ask since later
-                hole
-                for hole in subscriber.asking.had
-                if not (hole.asked_before or certificates.not_here(hole, source))
-            )
+            elsewhere = (hole for hole in mine if not certificates.not_here(hole, source))
             firsts = frozenset(hole.first for hole in (*passed, *elsewhere))
             found = self._had[id(subscriber)] = firsts, sure, rest
         return found

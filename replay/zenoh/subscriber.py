@@ -29,7 +29,7 @@ from seqaudit.replay.zenoh.doubts import Doubts
 from seqaudit.replay.zenoh.handed import Handed
 from seqaudit.replay.zenoh.held_back import HeldBack
 from seqaudit.replay.zenoh.lives import SubscriberLife
-from seqaudit.replay.zenoh.query import FOR_MISSING, Miss, Query, Sort, begun_by
+from seqaudit.replay.zenoh.query import FOR_MISSING, Miss, Query, Sort
 
 MAX_KEPT: Final = 10_000
 #: Queries of one flush; periodic ones may never all be over.
@@ -194,12 +194,7 @@ class Subscriber:
     def query(self, query: Query) -> None:
         """A query of this subscriber for this source: S11, S13 (one of several), S15, S17, S23."""
         if query.first is not None:
-            if self.last is not None and query.first > self.last + 1:
-                self.asking.reads(
-                    query, (self.last + 1, query.first), self.pending, self.handed_at,
-                    self.asks_from, still_open=bool(self.queries),
-                )  # fmt: skip
-            self._agree(query.first, query.asked, shared=query.shared)
+            self._agree(query, query.first)
         if query.sort is Sort.HEARTBEAT and query.last is not None and query.last == self._beat:
             self.quiet_heartbeats -= 1  # at the publisher's end: it did tell something new
             self._beat = None
@@ -470,19 +465,20 @@ class Subscriber:
         self.repeats.add(first, stop, mark)
         self.repeat_count += stop - first
 
-    def _agree(self, first: int, mark: Mark, *, shared: bool) -> None:
-        """The query says what this subscriber's last sn was, known here or not (S12).
-
-        Args:
-            shared: or what that of another one was.
-        """
+    def _agree(self, query: Query, first: int) -> None:
+        """The query says what this subscriber's last sn was, known here or not (S12); if it is
+        ``shared``, or what that of another one was."""
+        mark = query.asked
         if self.last is None or first == self.last + 1:
             return
-        if first > self.last + 1:  # it has more than was captured
+        if first > self.last + 1:  # it has gone further than is here
+            outcome = self.asking.reads(
+                query, (self.last + 1, first), self.pending, self.handed_at, self.asks_from,
+                still_open=bool(self.queries),
+            )  # fmt: skip
             if self.tracker is not None:
                 self.tracker.reveal(first, mark, BY_QUERY)
-                had = begun_by(self.asks_from, self.handed_at)
-                self.tracker.close(first, Outcome.UNCAPTURED if had else Outcome.UNASKED, mark)
+                self.tracker.close(first, outcome, mark)
             self.pending.remove(self.last + 1, first)
             self.delivery.deliver(self.last + 1, first)
             self.last = first - 1
@@ -490,7 +486,8 @@ class Subscriber:
             self.held_back.passed(first, None if gap is None else gap.revealed)
             self._deliver_pending(mark)
             return
-        if shared or self.asking.since is not None or self.start is None or first > self.start:
+        asked = query.shared or self.asking.since is not None
+        if asked or self.start is None or first > self.start:
             return  # samples and the query crossed
         self.resumed = first, self.start
         for a, b in self.delivery.ranges:  # it has had this source before the first sample here

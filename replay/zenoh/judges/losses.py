@@ -135,6 +135,16 @@ def _not_captured(
             "nothing: it had {count|it|them}, or the capture missed its requests.",
             claim=LIKELY, beats=subscriber.asking.passed_beats,
         )  # fmt: skip
+    stopped = [gap for gap in gaps if Outcome.STOPPED in gap.parts and gap.first not in passed]
+    if stopped:
+        yield report.gap_finding(
+            stream, "CP007", stopped, parts_of(stopped, Outcome.STOPPED),
+            "{count:sample} of {sender_member} {count|is|are} not in this capture, and "
+            "{receiver_member} asks for what lies above {count|it|them} since one of its queries "
+            "may have ended: {count|it|they} came and the capture missed {count|it|them}, or "
+            "{count|was|were} missed; which of both cannot be told.",
+            claim=UNDECIDABLE,
+        )  # fmt: skip
     unasked = [gap for gap in gaps if Outcome.UNASKED in gap.parts and gap.first not in passed]
     if unasked:
         yield report.gap_finding(

@@ -106,7 +106,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "S9": _machine("if first <= self.last:  # S9", "if False:"),
     "S10": _machine("            self.waiting = mark\n", "            self.waiting = None\n"),
     "S11": _ENDS,
-    "S12": _machine("            self._agree(query.first, query.asked, shared=query.shared)\n",
+    "S12": _machine("            self._agree(query, query.first)\n",
                     "            pass\n"),
     "S13": _LAST_ENDS,
     "S14": _machine("            self.tracker.reveal(told + 1, mark, BY_HEARTBEAT)\n",

@@ -230,12 +230,16 @@ def test_a_query_says_what_the_subscriber_had_before_the_capture() -> None:
     assert bench.reply(query, 4, 5, 6, 7, 8, 9).end(query).delivered == [(4, 10)]
     assert bench.subscriber.counts[Outcome.RECOVERED] == 5
     ahead = Bench().live(0).live(5)
-    ahead.ask(3)
+    first = ahead.ask(3)
     assert ahead.delivered == [(0, 3)]
-    assert ahead.subscriber.counts[Outcome.UNASKED] == 2  # who asks may have come later
-    query = ahead.ask(4, at=1)
-    ahead.reply(query, 4, 5, at=1).end(query, at=1).live(6, at=2).live(9, at=2).ask(8, at=2)
-    assert ahead.subscriber.counts[Outcome.UNCAPTURED] == 1
+    counts = ahead.subscriber.counts
+    assert counts[Outcome.UNASKED] == 2  # who asks may have come later
+    ahead.reply(first, 3, 4, at=1).live(6, at=2).live(9, at=2)
+    second = ahead.ask(8, at=2)
+    assert counts[Outcome.STOPPED] == 1  # or it went on without, as its query ended
+    ahead.reply(second, 8, at=3).end(first, at=3).end(second, at=3).live(10, at=4).live(13, at=4)
+    ahead.ask(12, at=4)
+    assert counts[Outcome.UNCAPTURED] == 1
 
 
 @pytest.mark.rule("zenoh S13")
