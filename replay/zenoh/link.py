@@ -383,6 +383,11 @@ class Link:
         end = self.ends.get(endpoint)
         return end is not None and end.whatami not in (None, ROUTER)
 
+    def is_router(self, endpoint: str) -> bool:
+        """Whether its node is known to be one: it hands samples on to others."""
+        end = self.ends.get(endpoint)
+        return end is not None and end.whatami == ROUTER
+
     def is_peer(self, endpoint: str) -> bool:
         end = self.ends.get(endpoint)
         return end is not None and end.whatami == PEER

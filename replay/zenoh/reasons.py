@@ -137,6 +137,10 @@ PASSED: Final = (
     "frames overtake each other on its link, and some are missing: if one of these came before a "
     "frame that is here, its transport threw this away, and who asks for nothing does not say so"
 )
+ROUTED: Final = (
+    "its receiver is a router, which hands samples on to others: what these were handed is visible "
+    "at their interfaces only"
+)
 UNDECLARED: Final = "its key has a number that nobody declared here, unless that was not captured"
 FLOODED: Final = (
     "so many datagrams came for its node at once that the buffer of its socket may have been full: "

@@ -33,6 +33,7 @@ from seqaudit.replay.zenoh.reasons import (
     LEFT_BEFORE,
     NOBODY,
     RECOVERED,
+    ROUTED,
     UNHEARD,
 )
 from seqaudit.replay.zenoh.report_rows import (
@@ -130,6 +131,8 @@ def summary(
         alone = unknown and not mine and not engine.link.session_starts
         if alone and not engine.link.multicast and row["delivered"] is not None:
             _untold(row, ("misses", *HANDED), UNHEARD)
+        if engine.link.is_router(source.receiver) and engine.world is None:
+            _untold(row, ("misses", *HANDED), ROUTED)
         early = before_the_first(subscriber, source)
         if row["lost"] is not None and early and engine.world is None:
             why = f"{proven} or more, {row['lost'] + early} at most: {FIRST}"

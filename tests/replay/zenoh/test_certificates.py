@@ -13,6 +13,7 @@ from seqaudit.replay.zenoh.reasons import (
     IN_VAIN,
     NOBODY,
     OVERTAKEN,
+    ROUTED,
     SHARED_OUT,
     STRAY,
     UNASKED,
@@ -597,6 +598,8 @@ def test_what_a_router_asks_for_another_node_may_have_lacked() -> None:
     session.lose().put(2).raw(late).ask(1, "_sn=1..")
     found = answered(session, 1, 1, 2).played()[1]
     assert ("likely", [[1, 1]]) in said(found, "ZN006")
+    row = stream(found)  # nor is it handed anything
+    assert (row["delivered"], row["misses"], row["unknown"]["misses"]) == (None, None, ROUTED)
 
 
 def test_over_tcp_a_frame_behind_a_newer_one_shows_that_bytes_are_damaged() -> None:
