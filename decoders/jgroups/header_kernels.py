@@ -118,6 +118,8 @@ def skip_fields(data, o, stop, line, m):
             break
         if op <= 16:
             o += op
+        elif op == F_BYTE_5:
+            o += 1 if m[W_ERA] >= 2 else 0
         elif op <= F_FRAGMENT:
             value, o = number(data, o, stop)
             if op == F_FRAGMENT:

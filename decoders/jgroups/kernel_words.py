@@ -96,6 +96,7 @@ F_PAIRS_32 = 32  # i32 n, n × two str
 F_ADDRESSES_32 = 33  # i32 n, n addresses
 F_SIZED = 34  # i32 length (-1: none), bytes
 F_BITS = 35  # SeqnoList
+F_BYTE_5 = 36  # one byte from 5.0 on
 
 # First part of ``m``: counters of the round, what is known of the frame and of the message, the
 # stack of nested messages (left, row, begin), and what every row of the frame starts as.

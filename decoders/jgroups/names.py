@@ -24,7 +24,7 @@ HEADERS: Final[dict[int, tuple[int, ...]]] = {
     55: (wire.IS_GMS, 1, wire.F_MERGE_ID),
     56: (wire.IS_STABLE, 1, wire.F_VIEW_ID),
     57: (wire.IS_PLAIN, 1, wire.F_OPT_DIGEST),  # STATE_TRANSFER
-    58: (wire.IS_PLAIN, 4, 1),  # COMPRESS
+    58: (wire.IS_PLAIN, 4, wire.F_BYTE_5),  # COMPRESS
     59: (wire.IS_PLAIN, 1),  # UFC, MFC
     60: (wire.IS_TP,),
     61: (wire.IS_PLAIN, 1, wire.F_NUMBER, 1),  # SEQUENCER
@@ -43,7 +43,7 @@ HEADERS: Final[dict[int, tuple[int, ...]]] = {
     84: (wire.IS_PLAIN, 8),  # PERF
     86: (wire.IS_PLAIN, 1, wire.F_NUMBER, 2),  # SEQUENCER2
     88: (wire.IS_ENCRYPT, 1, 1, wire.F_BUFFER, wire.F_ADDRESS, wire.F_BUFFER),
-    91: (wire.IS_FRAGMENT, *[wire.F_NUMBER] * 5, 1),  # FRAG3
+    91: (wire.IS_FRAGMENT, *[wire.F_NUMBER] * 5, wire.F_BYTE_5),  # FRAG3
     93: (wire.IS_PLAIN, 1, wire.F_ADDRESSES_32, wire.F_TEXT, wire.F_ADDRESS),  # FD_SOCK2
     94: (wire.IS_PLAIN, 2, wire.F_ADDRESS),  # VERIFY_SUSPECT2
     96: (wire.IS_PLAIN,),  # BATCH2
@@ -56,12 +56,13 @@ HEADERS: Final[dict[int, tuple[int, ...]]] = {
 #: The ids of 3.x (jgroups.md 3). Headers whose body is not certain are left out: what follows them
 #: is found again (jgroups.md 1.8).
 OLD_HEADERS: Final[dict[int, tuple[int, ...]]] = {
-    7: (wire.IS_FRAGMENT, wire.F_FRAGMENT),
+    7: (wire.IS_FRAGMENT, wire.F_NUMBER, 4, 4),  # FRAG, FRAG2
     13: (wire.IS_PING, 1, wire.F_TEXT),
     24: (wire.IS_GMS, 1, wire.F_MERGE_ID),
     27: (wire.IS_STABLE, 1, wire.F_VIEW_ID),
     54: (wire.IS_PLAIN, 1),  # UFC, MFC
     56: (wire.IS_TP,),
+    58: (wire.IS_PLAIN, 1, wire.F_NUMBER, 1),  # SEQUENCER
     61: (wire.IS_PLAIN,),  # FD_ALL
     62: (wire.IS_PLAIN,),  # FD_ALL2
     91: (wire.IS_PLAIN, 1, 2),  # RSVP

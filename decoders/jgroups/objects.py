@@ -18,6 +18,7 @@ SEQNO_LIMIT: Final = 1 << 62
 
 #: Releases (version short, jgroups.md 1.7) from which the layouts differ (jgroups.md 3).
 V3_5_1: Final = 0x1941
+V3_6_9: Final = 0x1989
 V4_0: Final = 0x2000
 V5_0: Final = 0x2800
 V5_2_11: Final = 0x288B
@@ -150,7 +151,7 @@ def seqno_ranges(raw: bytes, version: int) -> list[Range] | None:
     """
     source = _Input(raw)
     try:
-        if version < V4_0:
+        if version < V3_6_9:
             if source.take(4) != b"\x01\x01\x00\x5e":
                 return None
             if version < V3_5_1:

@@ -142,8 +142,7 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, unasked
         row["unknown"]["delivered"] = _MAY_HAVE_COME
     _without(row, RangeSet([*window.unrecovered, *yet]), window.ways.had)
     lost = RangeSet([*window.lost, *yet])
-    repaired = window.ways.repaired(unasked=unasked) - window.unrecovered
-    certain = lost - repaired - window.ways.came()
+    certain = lost - repaired_unsure(window, unasked=unasked) - window.ways.came()
     doubted = window.of_unknown_fate(ended) + lost.total() - certain.total()
     at_least = certain.total()
     if doubted:
@@ -152,6 +151,11 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, unasked
             f"{at_least} or more: of {doubted} others it cannot be told, because "
             "this capture does not show how they came first, or a window that was there for them"
         )
+
+
+def repaired_unsure(window: JudgedStream, *, unasked: bool) -> RangeSet:
+    """Whose repair shows no loss; for ``unasked`` see ``received``."""
+    return window.ways.repaired(unasked=unasked) - window.unrecovered
 
 
 def _without(row: JGroupsStreamRow, never: RangeSet, had: RangeSet) -> None:
@@ -251,18 +255,35 @@ def gaps_of(window: JudgedStream | None, passing: PassingModel | None) -> list[G
     return [] if known is None else sorted(known.gaps, key=lambda gap: gap.first)
 
 
-def gap_rows(role: str, system: str, gap: Gap, window: JudgedStream | None) -> Iterator[GapFigures]:
+def gap_rows(
+    role: str, system: str, gap: Gap, window: JudgedStream | None, *, unasked: bool
+) -> Iterator[GapFigures]:
     """A gap's rows, their outcomes in the words of the end that is here; what was open at the end
-    as it ended if the capture went on."""
+    as it ended if the capture went on. A repair that shows no loss is one, or a late original; for
+    ``unasked`` see ``received``."""
     names = _NAMES.get(role, {})
+    unsure = RangeSet() if window is None else repaired_unsure(window, unasked=unasked)
     for row in gap.rows():
         outcome = WENT_ON.get(Outcome(row["outcome"]), row["outcome"])
-        told: GapFigures = {
-            **row,
-            "outcome": names.get(outcome, outcome),
-            "system": system,
-            "placed": placed(*by_outcome(outcome, role, row["requests"])),
-        }
-        if outcome != row["outcome"] and window is not None:
-            told["open_until_ns"] = window.open_until_ns
-        yield told
+        for seqnos, ended in _parted(row, outcome, unsure):
+            told: GapFigures = {
+                **row,
+                "seqnos": inclusive(seqnos),
+                "count": seqnos.total(),
+                "outcome": names.get(ended, ended),
+                "system": system,
+                "placed": placed(*by_outcome(ended, role, row["requests"])),
+            }
+            if outcome != row["outcome"] and window is not None:
+                told["open_until_ns"] = window.open_until_ns
+            yield told
+
+
+def _parted(row: GapFigures, outcome: str, unsure: RangeSet) -> Iterator[tuple[RangeSet, str]]:
+    """What of a gap's row ended how."""
+    seqnos = RangeSet((first, last + 1) for first, last in row["seqnos"])
+    late = seqnos & unsure if outcome == Outcome.RECOVERED else RangeSet()
+    if rest := seqnos - late:
+        yield rest, outcome
+    if late:
+        yield late, Outcome.EITHER

@@ -297,7 +297,8 @@ def _wrong_recoveries(
             (
                 times[gap["repaired_frame"] - 1] - times[gap["revealed_frame"] - 1]
                 for gap in gaps
-                if (gap["stream"], gap["outcome"]) == (stream["id"], "recovered")
+                if gap["stream"] == stream["id"]
+                and gap["outcome"] in ("recovered", "recovered or late")
                 and None not in (gap["repaired_frame"], gap["revealed_frame"])
             ),
             default=None,

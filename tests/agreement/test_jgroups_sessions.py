@@ -42,7 +42,7 @@ def streams_to(truth: dict[str, Any], report: dict[str, Any], by: str, to: str) 
 
 
 def test_there_are_recordings() -> None:
-    assert len(CAPTURES) == 9
+    assert len(CAPTURES) == 11
 
 
 @pytest.mark.parametrize(("name", "file"), CAPTURES)
@@ -67,6 +67,18 @@ def test_as_much_is_delivered_as_the_application_was_given(name: str, file: str)
         assert given["count"] <= delivered <= given["count"] + OWN, way
         compared += 1
     assert compared or len(processes) > 1
+
+
+@pytest.mark.parametrize("file", ["B.pcap.zst", "C.pcap.zst"])
+def test_what_the_path_dropped_is_lost(file: str) -> None:
+    truth, report = replayed("loss-3.6", file)
+    here = file[0]
+    for way, lost in truth["lost"][here].items():
+        by, _, to = way.partition(">")
+        streams = streams_to(truth, report, by, here)
+        (row,) = [row for row in streams if (row["conn_id"] is None) == (to == "*")]
+        assert (row["lost"], row["lost_seqnos"]) == (len(lost), [[n, n] for n in lost])
+    assert report["captures"][0]["frames_by"]["undecodable"] == 0
 
 
 @pytest.mark.parametrize("file", ["A.pcap.zst", "B.pcap.zst", "C.pcap.zst"])

@@ -543,7 +543,7 @@ class McastEngine:
         assert event.source is not None and event.stream is not None
         sender = numbered_by(event)  # N8: whoever was asked
         stream = self._stream(sender, event)
-        self._asked_others |= event.destination not in (None, sender)
+        self._asked_others |= event.destination != sender
         peer = stream.peer(event.source)
         peer.requests += 1
         peer.requested_seqnos += event.count

@@ -58,7 +58,9 @@ class _McastFindings(WindowReporter[McastStream]):
                     "unacknowledged messages", stream.sender, limit, fill, stream
                 )
             for gap in stream_rows.gaps_of(stream.receiver, stream.passing):
-                for part in stream_rows.gap_rows(role, stream.system, gap, stream.receiver):
+                for part in stream_rows.gap_rows(
+                    role, stream.system, gap, stream.receiver, unasked=True
+                ):
                     yield self.row(GAP, part, stream)
             for finding in self._findings(stream):
                 yield self.finding(finding, stream)

@@ -99,6 +99,7 @@ def _received(
     stream_rows.dropped_inside(row, receiver, receiver.inner_loss.found.ranges, engine.vantage)
     if engine.holes.misfiled is not None:
         stream_rows.misfiled(row)
+        row["delivered_unsure"] = []
 
 
 def _passed(row: McastStreamRow, passing: PassingModel) -> None:

@@ -42,9 +42,10 @@ class _UnicastFindings(ReceiverFindings, SenderFindings):
         """Streams, gaps, connections, findings, judged rules, parameters."""
         for pair, stream in self.engine.streams():
             engine = self.engine
+            lacking = engine.lacks_messages(stream.receiver)
             of = partial(
                 stream_row, pair, stream, engine.cluster, self.parameters, engine.vantage,
-                lacking=engine.lacks_messages(stream.receiver),
+                lacking=lacking,
             )  # fmt: skip
             detail = self.settling(stream.received, of)
             yield self.row(STREAM, detail, stream)
@@ -56,7 +57,9 @@ class _UnicastFindings(ReceiverFindings, SenderFindings):
                     "unacknowledged messages", stream.sender, limit, facts.memory.fill, stream
                 )
             for gap in stream_rows.gaps_of(stream.received, stream.passing):
-                for row in stream_rows.gap_rows(role_of(pair), stream.system, gap, stream.received):
+                for row in stream_rows.gap_rows(
+                    role_of(pair), stream.system, gap, stream.received, unasked=lacking
+                ):
                     yield self.row(GAP, row, stream)
             for finding in self._findings(pair, stream):
                 yield self.finding(finding, stream)

@@ -448,7 +448,8 @@ OLD = [
     (6, 13, b"\1" + text("lab")),
     (29, 61, b""),
     (30, 62, b""),
-    (5, 7, vlong(1) + vlong(0) + vlong(2)),
+    (5, 7, vlong(1) + i32(0) + i32(300)),
+    (26, 58, b"\1" + vlong(5) + b"\0"),
     (45, 54, b"\1"),
     (55, 91, b"\1" + i16(3)),
 ]
@@ -470,6 +471,21 @@ def test_the_fragment_header_of_4x_may_lack_its_tail(tail: bytes) -> None:
     above = header(4, 52, vlong(7) + vlong(0) + vlong(2) + tail)
     frame = single(above, data3(3), version=V4_2_22, to=B, payload=b"x")
     decoded = Decoded([frame])
+    assert decoded.of("seqno") == [(3,)]
+    assert decoded.account["undecoded"] == {}
+
+
+@pytest.mark.rule("jgroups.md 3")
+@pytest.mark.parametrize(
+    ("protocol", "kind", "body"),
+    [(62, 91, vlong(1) + vlong(2) + vlong(3) + vlong(400) + vlong(0)), (15, 58, i32(1000))],
+)
+@pytest.mark.parametrize(("version", "more"), [(V4_2_22, b""), (V5_2_0, b"\1")])
+def test_some_headers_have_one_byte_more_from_5_0_on(
+    protocol: int, kind: int, body: bytes, version: int, more: bytes
+) -> None:
+    above = header(protocol, kind, body + more)
+    decoded = Decoded([single(above, data3(3), version=version, to=B, kind=EMPTY)])
     assert decoded.of("seqno") == [(3,)]
     assert decoded.account["undecoded"] == {}
 
@@ -888,6 +904,8 @@ LISTED = i32(2) + b"\1" + vpair(3, 4) + b"\0" + vlong(6)
     [
         (V3_5_0, b"\1\1\0\x5e" + LISTED),
         (V3_6_0, b"\1\1\0\x5e" + ASKED),
+        (0x1988, b"\1\1\0\x5e" + ASKED),
+        (0x1989, b"\1" + ASKED),
         (V4_2_22, b"\1" + ASKED),
         (V5_2_0, b"\x32\1\0\x0f" + ASKED),
         (0x288A, b"\x32\1\0\x0f" + ASKED),
