@@ -424,6 +424,29 @@ def _several(subject: Subject, seed: int) -> Spoiled:
     return replace(spoiled, at=given, ways=tuple(taken))
 
 
+#: Ways that make copies, or others, of frames, and those that take some of them away after that.
+_MADE: Final = ("twice", "forwarded", "beside", "joined", "tagged", "mirrored", "offloaded")
+_TAKEN: Final = ("burst", "hole", "one-way-hole", "drop-0.1", "drop-1", "drop-5", "single", "head",
+                 "tail", "snap", "small", "large", "sampled", "deduplicated", "swap", "disorder",
+                 "step", "unheard", "filter", "bits-1")  # fmt: skip
+
+
+def _in_turn(subject: Subject, seed: int) -> Spoiled:
+    """What came more than once, or otherwise, and is then spoiled as any capture is."""
+    rng = _rng(subject, f"in turn {seed}")
+    by_name = {way.name: way for way in WAYS}
+    spoiled, taken = _same_place(subject, subject.capture.records), []
+    for name in (rng.choice(_MADE), rng.choice(_TAKEN)):
+        ((_, capture),) = spoiled.files
+        now = replace(subject, capture=capture)
+        choices = by_name[name].choices(now)
+        made = by_name[name].spoil(now, rng.choice(choices)) if choices else spoiled
+        if choices and len(made.files[0][1].records) > 4:
+            spoiled = made
+            taken.append(name)
+    return replace(spoiled, ways=tuple(taken))
+
+
 # --- what is wrapped ---
 
 
@@ -948,6 +971,7 @@ WAYS: Final[tuple[Way, ...]] = (
         "deduplicated", "frames like one of the last N left out", lambda s: (5, 50), _without_copies
     ),
     Way("several", "two or three of these together", _seeds(4), _several),
+    Way("in-turn", "copied or wrapped, and then spoiled in another way", _seeds(4), _in_turn),
     Way("pair", "filtered to two hosts", lambda s: hosts.pairs(s.capture), _pair),
     Way(
         "pair-no-at",
