@@ -41,14 +41,12 @@ _NOT_ASKED: Final = "no NAK for the packets in between is in this capture"
 
 def rows(report: RaimsReporter, stream: RaimsStream) -> Iterator[GapFigures]:
     """Gap rows of one stream at its observer, in the order in which they showed."""
-    if stream.glsno:
-        for gap in stream.gaps:
-            if gap.missing.count:  # else none was sent here
-                yield _of_numbers(report, stream, gap)
-        return
     if not report.known:
         return
-    for place, loss in enumerate(stream.truth.losses):
+    for gap in stream.gaps if stream.glsno else ():
+        if gap.missing.count:  # else none was sent here
+            yield _of_numbers(report, stream, gap)
+    for place, loss in enumerate(() if stream.glsno else stream.truth.losses):
         if loss.lower:
             row = _of_loss(report, stream, loss)
             row["loss"] = place, loss.mark.at_ns

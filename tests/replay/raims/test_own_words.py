@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from seqaudit.decoders.contract.events import Flag, Kind
-from seqaudit.replay.contract.results import STREAM, TABLE
+from seqaudit.replay.contract.results import GAP, STREAM, TABLE
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.raims import findings as raims_findings
 from seqaudit.replay.raims.engine import RaimsEngine
@@ -410,6 +410,16 @@ def test_that_a_packet_was_given_up_rests_on_no_repair_in_its_last_wait(rule: st
     found = only(world.rows(), rule)
     assert found["rests"]["absent"] == [asked, ended - 1]
     assert found["certainty"] == ("likely" if rule == "RA013" else "proven")  # no join is shown
+
+
+def test_of_numbers_by_path_nobody_misses_any_where_nobody_is_known_to_look_on() -> None:
+    world = World()
+    world.engine = RaimsEngine("raims", {}, Vantage("member", HERE))
+    for number, sqn, at in ((7, 1, 0.0), (9, 3, 60.0), (10, 4, 120.0)):
+        glsno(world, number, sqn, at)
+    rows = world.rows()
+    (stream,) = [row.detail for row in rows if row.kind == STREAM]
+    assert (stream["gaps"], [row for row in rows if row.kind == GAP]) == (0, [])
 
 
 def test_where_numbers_are_sent_elsewhere_a_packet_given_up_need_not_hold_one() -> None:
