@@ -164,9 +164,12 @@ class Peer:
         self.is_known(mark.at_ns, link)
         self.revived = self.dropped and (self.revived or word not in LAST_WORDS)
         if word == "AUTH":
+            alive = link in self.closed  # had it been dropped, that would be closed
+            if alive:
+                self.closed.clear()
             self.met_frame = mark.frame
             self.dropped, self.dropped_ns, self.revived = False, None, False
-            self.by_clock = False
+            self.by_clock &= alive
         if word in ("HB", "HELO", "AUTH"):
             self.heard_ns, self.heard_frame = mark.at_ns, mark.frame
             if isinstance(interval, int) and 0 < interval < 1 << 20:

@@ -578,6 +578,27 @@ def test_messages_of_a_dropped_peer_that_is_heard_again_may_be_null_routes() -> 
     assert "while daemons joined or left" in row["unknown"]["null_rte"]
 
 
+@pytest.mark.parametrize(
+    ("link", "between", "delivered"), [("y", 0, 2), ("x", 0, 3), ("y", 1, 2), ("x", 1, None)]
+)
+def test_an_auth_on_a_connection_from_before_shows_that_nobody_was_dropped(
+    link: str, between: int, delivered: int | None
+) -> None:
+    """The capture's clock was set: whoever is dropped has its connections closed. What came just
+    before the AUTH had been taken then, or not."""
+    world = World()
+    world.notice("HB", stream=f"tcp:x|{PEER}|.HB")
+    world.data(F0, 0.1)
+    for number in range(between):
+        world.data(F0 + 1 + number, 300.0)
+    world.notice("AUTH", 300.1, destination=ME, stream=f"tcp:{link}|{PEER}|.AUTH")
+    world.data(F0 + 1 + between, 300.2)
+    world.data(F0 + 2 + between, 300.3, stream=f"tcp:{link}|{PEER}|_1.A")
+    (stream,) = [row.detail for row in world.rows() if row.kind == STREAM]
+    found = stream["delivered"]
+    assert (None if found is None else sum(b - a + 1 for a, b in found)) == delivered
+
+
 def test_what_was_on_its_way_to_a_dropped_peer_does_not_show_that_it_is_there() -> None:
     for asked_at, ignored in ((20.05, 2), (20.5, 1)):
         world = World()
