@@ -155,9 +155,7 @@ class ZenohReporter(Reporter[ZenohSubject]):
         another one may have taken its place."""
         at_receiver = self.engine.link.role(source.sender, source.receiver) == "receiver"
         here = at_receiver and self.engine.world is None
-        link, came = self.engine.link, (subscriber.first_at, subscriber.touched)
-        if link.floods[source.receiver].tight(*came):
-            return False  # what came back may have been dropped
+        link = self.engine.link
         if link.lacks_own(source.receiver, source.sender):
             return False  # one that was undeclared asks on (zenoh.md 9.4)
         others = subscriber.untold.over(ONE_LEFT) or subscriber.untold.over(UNNAMED)
@@ -175,6 +173,10 @@ class ZenohReporter(Reporter[ZenohSubject]):
             back = certificates.recovered(
                 source, subscriber.recovered, mine, in_order=in_order, crossing=crossing
             )
+            floods = self.engine.link.floods[source.receiver]
+            for query in mine:
+                if floods.tight(query.asked, query.ended):  # what it brought may have been dropped
+                    back -= query.replied
             missed = certificates.missed(source, subscriber.misses, mine, crossing=crossing)
             found = self._proven[id(subscriber)] = back, missed
         return found

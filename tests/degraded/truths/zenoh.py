@@ -51,6 +51,16 @@ def _pushed(recording: Recording, source: tuple[str, int], kind: str) -> set[int
     }
 
 
+def _passed(recording: Recording, source: tuple[str, int]) -> set[int]:
+    """Samples of a source that passed an interface live."""
+    passed: set[int] = set()
+    for summary in recording.truth["wire_summary"]["captures"]:
+        for key, ranges in summary["push_sn"].items():
+            if key.startswith(f"{source[0]}/{source[1]} "):
+                passed |= _listed_numbers(ranges)
+    return passed
+
+
 def _all_readable(recording: Recording) -> bool:
     """Whether all that was dropped is listed with what was in it."""
     return all(
@@ -85,7 +95,7 @@ def _came_live(recording: Recording, file: str | None, found: Finding) -> str | 
     never = set(found.seqnos) - ever
     if never:
         return f"never delivered: {shown(never)}"
-    live = got - dropped
+    live = (got - dropped) & _passed(recording, source)  # not what its own transport dropped
     begun = {min(_delivered(one, source), default=0) for one in here}
     wrong = {sn for sn in set(found.seqnos) & live if sn > max(begun)}
     if recording.truth["kind"].startswith("late-joiner") or _session_lost(recording):
@@ -127,13 +137,7 @@ def _left_the_publisher(recording: Recording, file: str | None, found: Finding) 
     source = _source(found)
     if source is None or "by the publisher's transport" not in found.text:
         return None
-    name = f"{source[0]}/{source[1]} "
-    passed: set[int] = set()
-    for summary in recording.truth["wire_summary"]["captures"]:
-        for key, ranges in summary["push_sn"].items():
-            if key.startswith(name):
-                passed |= {sn for first, last in ranges for sn in range(first, last + 1)}
-    passed |= _pushed(recording, source, "drop")
+    passed = _passed(recording, source) | _pushed(recording, source, "drop")
     wrong = set(found.seqnos) & passed
     return f"passed on the wire: {shown(wrong)}" if wrong else None
 

@@ -385,6 +385,22 @@ def test_a_request_above_a_hole_shows_that_the_capture_missed_it() -> None:
     assert said(found, "CP007") == [("cannot be told", [[2, 3]])]
 
 
+@pytest.mark.parametrize(
+    ("before", "behind", "sure"), [(80, 0, "proven"), (120, 0, "likely"), (0, 120, "proven")]
+)
+def test_a_reply_among_many_datagrams_at_once_may_have_been_dropped(
+    before: int, behind: int, sure: str
+) -> None:
+    """By the host, for want of room."""
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    for sn in range(3, 3 + before):
+        session.wait(-0.0095).put(sn)  # one in half a millisecond
+    session = settled(answered(session, 1, 1, 2), 3 + before)
+    for sn in range(6, 6 + behind):
+        session.wait(-0.0095).put(sn)
+    assert said(session.played()[1], "ZN001") == [(sure, [[1, 1]])]
+
+
 @pytest.mark.parametrize(("live", "sure"), [([], "cannot be told"), ([3], "proven")])
 def test_the_end_of_a_query_may_pass_over_what_the_capture_lacks(
     live: list[int], sure: str
