@@ -31,7 +31,7 @@ def span(doubt: Doubt, first: int = 12, last: int = 14, stream: str | None = Non
 
 
 #: In which nothing is what it seems.
-IN_ALL = (Doubt.SENT_TWICE, Doubt.DAMAGED)
+IN_ALL = (Doubt.SENT_TWICE, Doubt.DAMAGED, Doubt.MISFILED)
 
 
 @pytest.mark.parametrize("doubt", [d for d in Doubt if d not in IN_ALL])
