@@ -116,7 +116,7 @@ def message(data, o, stop, end, m):
     o += 3
     if lead > (3 if m[W_ERA] >= 2 else 7):
         return BAD
-    if m[W_ERA] < 2 and lead < 4:
+    if (m[W_ERA] < 2 and lead < 4) or m[W_BARE] == BARE_FD_SOCK2:
         kind = 2
     if lead % 2 == 1:
         m[row + DESTINATION], o = address(data, o, stop, m)
@@ -150,7 +150,7 @@ def message(data, o, stop, end, m):
     destination = m[row + DESTINATION]
     m[W_END] = row + WIDTH
     if system == JGROUPS:
-        m[row + OBJECT] = about if m[W_BARE] == 0 else BARE_PING
+        m[row + OBJECT] = BARE_PING if 1 <= m[W_BARE] <= 2 else about
         if 0 <= m[W_PROTOCOL] < 1024:
             m[row + TYPE] = m[W_PROTOCOL] + m[W_OLD] * 1024
         if m[W_CLOSED] == IS_ENCRYPT:
@@ -225,7 +225,7 @@ def settle(host, port, m):
             m[C_OTHER + sort] += 1
             keep = 0 if about == NOTHING else 1
         key = cluster * 32768 + source
-        if system != NOTE and source > 0 and key != told and about != BARE_PING:
+        if system != NOTE and source > 0 and key != told and m[W_BARE] == 0:
             if system > NAKACK2 or sort != 3:
                 # the first frame of this member from this socket
                 told = key
@@ -310,6 +310,18 @@ def settle(host, port, m):
     m[W_ROWS] = write
 
 
+def bare(data, o):
+    """Is this a message without the version and flags of a frame (1.10)? Leading byte, flags, UUID,
+    and one header: PING of MPING, or FD_SOCK2's."""
+    lead = u8(data, o)
+    if (lead != 2 and lead != 6) or u8(data, o + 3) != 2:
+        return 0
+    of = u32be(data, o + 20) * 65536 + u16be(data, o + 24)
+    if of == OF_MPING:
+        return 1 if lead == 2 else 2
+    return BARE_FD_SOCK2 if of == OF_FD_SOCK2 else 0
+
+
 def head(data, o, stop, m):
     """What all messages of a frame share (1.3, 1.5). Returns where the first begins."""
     m[W_END] = m[W_ROWS]
@@ -324,7 +336,7 @@ def head(data, o, stop, m):
     m[TEMPLATE + CLUSTER] = 0
     m[STACK] = 1
     m[STACK + 1] = 0
-    era = 2 if m[W_BARE] == 1 else 1
+    era = 1 if m[W_BARE] == 2 else 2
     if m[W_BARE] == 0:
         version = u16be(data, o)
         m[W_VERSION] = version
@@ -384,11 +396,7 @@ def decode(data, count, start, stop, length, source, source_port, flags, ip_id, 
             i += 1
             continue
         lead = u8(data, o)
-        m[W_BARE] = 0
-        if (lead == 2 or lead == 6) and size >= 32:
-            # MPING: leading byte, flags, UUID, one PING header of protocol 6 (1.10)
-            if u8(data, o + 3) == 2 and u32be(data, o + 20) == 65542 and u16be(data, o + 24) == 53:
-                m[W_BARE] = 1 if lead == 2 else 2
+        m[W_BARE] = bare(data, o) if size >= 32 else 0
         if wanted[i] == 0 and m[W_BARE] == 0:
             if lead < 24 or lead > 47 or u8(data, o + 2) > 3:
                 i += 1
@@ -445,6 +453,8 @@ def decode(data, count, start, stop, length, source, source_port, flags, ip_id, 
                 m[row + STOP] = m[W_SECOND]
         status = o if o < 0 else (0 if o == end else BAD)
         whole = 1 if status == 0 and m[W_END] > m[W_ROWS] else 0
+        if m[W_BARE] == BARE_FD_SOCK2:
+            m[W_STRONG] = 2
         strong = m[W_STRONG] if m[W_BARE] == 0 or whole == 1 else 0
         if strong == 2 or (strong == 1 and whole == 1):
             m[C_CERTAIN if whole == 1 else C_LIKELY] += 1

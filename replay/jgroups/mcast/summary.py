@@ -89,6 +89,9 @@ def _received(
             "this member asked for messages that had arrived, and no copy, ACK or digest tells "
             "whether it had them when its window ended (MC013)"
         )
+    stream_rows.dropped_inside(row, receiver, receiver.inner_loss.found.ranges, engine.vantage)
+    if engine.holes.misfiled is not None:
+        stream_rows.misfiled(row)
     if row["delivered"] is not None:
         unsure = RangeSet(receiver.delivery.ranges) & receiver.doubts.unsure
         # up to what it lacked by its own words, it may have had what a merge skipped
@@ -96,10 +99,6 @@ def _received(
         for first, stop in receiver.skipped.ranges:
             unsure.add(first, next((low for low, _ in lost.within(first, stop)), stop))
         row["delivered_unsure"] = inclusive(listed(unsure))
-    stream_rows.dropped_inside(row, receiver, receiver.inner_loss.found.ranges, engine.vantage)
-    if engine.holes.misfiled is not None:
-        stream_rows.misfiled(row)
-        row["delivered_unsure"] = []
 
 
 def _passed(row: McastStreamRow, passing: PassingModel) -> None:

@@ -546,6 +546,17 @@ def test_a_bare_discovery_datagram_names_a_member_but_not_its_socket() -> None:
     ]
 
 
+@pytest.mark.rule("jgroups.md 1.10")
+@pytest.mark.parametrize("cluster", [None, "lab"])
+def test_what_fd_sock2_says_on_its_own_connections_has_no_version(cluster: str | None) -> None:
+    says = header(71, 93, b"\3" + i32(0) + text(cluster) + who(B))
+    decoded = Decoded([message(says, source=who(A), kind=EMPTY)[2:]], port=7900)
+    assert decoded.outcome == [FrameOutcome.DECODED]
+    assert decoded.account["messages_by"] == {"jgroups": {"FD_SOCK2": 1}}
+    assert decoded.account["undecoded"] == {}
+    assert decoded.rows == []  # nor is it the member's socket
+
+
 # 2.2 to 2.5
 
 
