@@ -246,6 +246,25 @@ def test_figures_of_a_spoiled_capture_are_no_others_than_those_of_the_whole() ->
     assert figures.beside(said("1-9", 2, None), said("1-9", 2, None)).figures == 6
 
 
+def test_what_a_daemon_counts_is_less_where_the_last_packets_of_a_tsi_are_missing() -> None:
+    """They may have held copies (late-dup-1 B without frame 551)."""
+
+    def said(counted: int, last: int) -> dict[str, Any]:
+        loss = {"observer": "B", "bridge": "A"} | dict.fromkeys(figures.COUNTERS, counted)
+        stream = {"id": "s", "system": "raims", "role": "receiver", "sender": "A",
+                  "first_seqno": 1, "last_seqno": 9, "counted_loss": counted}  # fmt: skip
+        tsi = {"id": "p", "system": "pgm", "role": "sender", "sender": "X", "last_seqno": last}
+        return {"streams": [stream, tsi], "tables": {"raims": {"loss": [loss]}}}
+
+    def wrong(counted: int, last: int) -> list[str]:
+        told = figures.beside(said(4, 1003), said(counted, last))
+        return [name for name, _, _ in told.wrong]
+
+    assert wrong(4, 1003) == wrong(2, 1002) == []
+    assert wrong(2, 1003) == ["counted_loss", "msg_loss"]
+    assert "counted_loss" in wrong(5, 1002)
+
+
 def test_what_jgroups_members_lost_and_delivered_is_what_they_did_in_the_whole() -> None:
     def said(lost: list[list[int]], delivered: list[list[int]] | None) -> dict[str, Any]:
         row = {"id": "s", "system": "nakack4", "role": "receiver", "lost": len(lost), "unknown": {}}
