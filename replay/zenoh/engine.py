@@ -134,6 +134,9 @@ class ZenohEngine:
         if event.flags & Flag.REFUSED and self.link.transport == "udp":
             self._reached_nobody(event)
             return
+        if event.wire_kind == "batches":  # what is in them has rows of its own
+            self.recognition.counts(event, event.details().get("doubt", 0))
+            return
         sign = self.link.sent(event)
         if self.link.heard_from(event):
             self.audience.changed()
@@ -144,9 +147,6 @@ class ZenohEngine:
         word = event.wire_kind
         if word == "cut":
             self._cut_off(event, detail)
-            return
-        if word == "batches":
-            self.recognition.counts(event, detail.get("doubt", 0))
             return
         self.recognition.takes(event, detail.get("doubt", 0))
         assert event.source is not None and event.destination is not None

@@ -35,7 +35,7 @@ DOCUMENT = {
     [
         ("udp-reorder-dup-1", {}), ("reply-lost-final-1", {}), ("multicast-1", {}),
         ("tcp-clean-3", {}), ("rich-samples-1", {}), ("truncated-snaplen-1", {}),
-        ("sn-16bit-wrap-1", DOCUMENT), ("udp-cache-too-small-1", DOCUMENT),
+        ("query-lost-1", {}), ("sn-16bit-wrap-1", DOCUMENT), ("udp-cache-too-small-1", DOCUMENT),
         ("udp-last-lost-periodic-hb-1", DOCUMENT),
     ],
 )  # fmt: skip
