@@ -15,6 +15,7 @@ call seven machine words, and numba compiles a helper again for every constant i
 
 # ruff: noqa: F403, F405, RUF059, SIM102, SIM109  (one comparison a line, no tuples: decoders/README.md 4)
 
+from seqaudit.decoders.jgroups.bare_words import *
 from seqaudit.decoders.jgroups.header_kernels import *
 from seqaudit.decoders.jgroups.kernel_words import *
 from seqaudit.decoders.kernels.reads import *

@@ -17,6 +17,7 @@ from seqaudit.decoders.kernels.loader import Int64s
 
 #: Class id → what it is and its body, from 4.0 on (jgroups.md 2.1 to 2.7).
 HEADERS: Final[dict[int, tuple[int, ...]]] = {
+    50: (wire.IS_PLAIN, 1, wire.F_ADDRESSES_16, wire.F_ADDRESS),  # FD
     51: (wire.IS_PLAIN, 1, wire.F_ADDRESS, wire.F_IP, wire.F_ADDRESSES_32),  # FD_SOCK
     52: (wire.IS_FRAGMENT, wire.F_FRAGMENT),  # FRAG, FRAG2, FRAG4
     53: (wire.IS_PING, 1, wire.F_TEXT, 1),
@@ -56,6 +57,8 @@ HEADERS: Final[dict[int, tuple[int, ...]]] = {
 #: The ids of 3.x (jgroups.md 3). Headers whose body is not certain are left out: what follows them
 #: is found again (jgroups.md 1.8).
 OLD_HEADERS: Final[dict[int, tuple[int, ...]]] = {
+    3: (wire.IS_PLAIN, 1, wire.F_ADDRESSES_16, wire.F_ADDRESS),  # FD
+    6: (wire.IS_PLAIN, 1, wire.F_ADDRESS, wire.F_IP, wire.F_ADDRESSES_32),  # FD_SOCK
     7: (wire.IS_FRAGMENT, wire.F_NUMBER, 4, 4),  # FRAG, FRAG2
     13: (wire.IS_PING, 1, wire.F_TEXT),
     24: (wire.IS_GMS, 1, wire.F_MERGE_ID),
@@ -83,7 +86,8 @@ OBJECTS: Final[dict[int, tuple[int, ...]]] = {
 
 #: Protocol ids (jgroups.md 2.1); 3.x has its own.
 PROTOCOLS: Final[dict[int, str]] = {
-    3: "FRAG", 4: "FRAG2", 5: "PING", 6: "MPING", 9: "TCPPING", 10: "TCPGOSSIP",
+    1: "FD", 2: "FD_SOCK", 3: "FRAG", 4: "FRAG2", 5: "PING", 6: "MPING", 9: "TCPPING",
+    10: "TCPGOSSIP",
     11: "VERIFY_SUSPECT", 12: "GMS", 13: "STABLE", 14: "STATE_TRANSFER", 15: "COMPRESS",
     16: "UDP", 17: "TCP", 19: "SEQUENCER", 20: "FD_ALL", 25: "STATE_SOCK", 26: "DISCARD",
     30: "MFC", 31: "UFC", 38: "MERGE3", 39: "RSVP", 41: "NAKACK2", 48: "UNICAST3",

@@ -19,7 +19,7 @@ from seqaudit.decoders.capture.pieces import plan_pieces
 from seqaudit.decoders.contract.events import END, EVENTS, FRAME_BITS, HOLE, Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.jgroups import tcp as jgroups_tcp
-from seqaudit.decoders.jgroups.tcp import JGroupsStreams
+from seqaudit.decoders.jgroups.tcp import JGroupsFraming, JGroupsStreams
 from seqaudit.decoders.kernels import loader as kernels
 from seqaudit.decoders.stages.first import decode_piece, reassemble
 from seqaudit.decoders.stages.tcp import TcpAssembler
@@ -28,7 +28,22 @@ from seqaudit.decoders.tcp.segments import Segments
 from seqaudit.decoders.tcp.wire import ACK, FIN
 from seqaudit.pipeline.proofs import torn_carriers
 from seqaudit.pipeline.shared.ordered import ordered
-from tests.decoders.jgroups.builders import A, B, data3, i16, i32, listed, message, msg4, single, tp
+from tests.decoders.jgroups.builders import (
+    EMPTY,
+    A,
+    B,
+    data3,
+    header,
+    i16,
+    i32,
+    listed,
+    message,
+    msg4,
+    single,
+    text,
+    tp,
+    who,
+)
 from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, write
 from tests.decoders.tcp.builders import Segment, account_total, handshake, segments
 
@@ -610,3 +625,13 @@ def test_candidates_are_all_places_at_which_their_pattern_matches(parts: list[by
     data = b"".join(parts)
     expected = [found.start() for found in jgroups_tcp.CANDIDATE.finditer(data)]
     assert jgroups_tcp._candidates(data) == expected
+
+
+@pytest.mark.rule("jgroups.md 1.10")
+@pytest.mark.parametrize("compile_it", [False, True])
+def test_who_answers_with_fd_sock2_has_neither_preamble_nor_version(compile_it: bool) -> None:
+    says = header(71, 93, b"\4" + i32(0) + text("lab") + who(B))
+    stream = framed(*[message(says, source=who(A), kind=EMPTY)[2:]] * 2)
+    split = JGroupsFraming(True, compile_it=compile_it).split(stream, True)
+    assert split.stops.tolist() == [len(stream) // 2, len(stream)]
+    assert (split.skipped, split.resyncs) == ([], 0)

@@ -390,6 +390,7 @@ LATER = [
     (4, 52, vlong(7) + vlong(0) + vlong(2) + b"\0" + i16(0)),
     (62, 91, vlong(1) + vlong(2) + vlong(3) + vlong(400) + vlong(0) + b"\0"),
     (31, 59, b"\1"),
+    (1, 50, b"\2" + whos(A, B) + who(A)),
     (11, 54, i16(1) + who(B)),
     (72, 94, i16(1) + who(B)),
     (38, 75, b"\0" + b"\1" + who(A) + vlong(3) + text("A") + ip4("10.80.0.1", 7800)),
@@ -443,6 +444,9 @@ def test_every_known_header_is_passed_over_on_the_way_to_the_seqno(
 
 
 OLD = [
+    (2, 3, b"\1" + i16(-1) + who(A)),
+    (2, 3, b"\2" + whos(A, B) + who(A)),
+    (3, 6, b"\1" + who(A) + b"\1\4\1\2\3\4\0\5" + i32(1) + who(B)),
     (14, 24, b"\1" + i16(8) + who(B)),
     (16, 27, b"\1\1" + who(A) + vlong(2)),
     (6, 13, b"\1" + text("lab")),
