@@ -193,9 +193,8 @@ class JudgedStream:
         """
         for first, stop in self.tracker.missing():
             gap = self.tracker.gap_of(first)
-            if gap is not None and gap.revealed.at_ns < since.at_ns:
-                for part in self.asked.missing(first, stop):
-                    self.ways.by_rebuilt.add(*part)
+            if gap is not None:
+                self.ways.window_lost(gap, self.asked.missing(first, stop), since)
 
     def _had_all(self, seqno: int, mark: Mark, *, same: bool = True) -> list[Range]:
         """The receiver has everything up to ``seqno``; returns what was not captured."""
@@ -390,6 +389,7 @@ class JudgedStream:
         bound = self.beginning.bound
         stop = self.tracker.known_stop if bound is None else bound + 1
         self.left_out.remove(-(2**63), stop)
+        self.ways.found_no_window()
         for gap in self.gaps:
             if gap.first < stop:
                 self._settle(gap, stop)

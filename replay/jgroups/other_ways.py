@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from seqaudit.replay.sequence.gaps import Gap, Outcome, repaired_after
-from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome, repaired_after
+from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 #: An original may come so many times later than any other did.
 LATER: Final = 2
@@ -32,6 +32,23 @@ class OtherWays:
     for_no_window: RangeSet = field(default_factory=RangeSet)
     late: RangeSet = field(default_factory=RangeSet)
     in_holes: RangeSet = field(default_factory=RangeSet)
+    _shown_without: list[Gap] = field(default_factory=list)  # by what found no window
+
+    def window_lost(self, gap: Gap, unasked: Iterable[Range], since: Mark) -> None:
+        """The window was gone from then on: what of a gap it had not asked for a new one may ask
+        for, whether or not it had come."""
+        if gap.revealed.at_ns == since.at_ns:
+            self._shown_without.append(gap)
+        elif gap.revealed.at_ns < since.at_ns:
+            for part in unasked:
+                self.by_rebuilt.add(*part)
+
+    def found_no_window(self) -> None:
+        """What came just before the message that found none may have found none as well. If all of
+        a gap was sent as the answer to SEND_FIRST_SEQNO, no request says that it was lacked."""
+        for gap in self._shown_without:
+            if not gap.requests:
+                self.by_rebuilt.add(gap.first, gap.stop)
 
     def came_outside(self, ranges: RangeSet) -> None:
         """Came when no window was there for it: if it was asked for later, it was not lost."""

@@ -472,6 +472,17 @@ def test_what_only_a_rebuilt_window_asks_for_an_earlier_one_may_have_had(asked: 
     assert told.finding("UC001")["seqnos"] == [[7, 7]]
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_what_only_the_answer_to_a_sync_fills_may_have_found_no_window_itself(asked: bool) -> None:
+    more = [TICK, request(4), data(4)] if asked else []
+    story = [
+        data(1, ip_id=1), data(2, ip_id=2), TICK, ack(2, 1), 9000, data(5, 8, ip_id=20), sync(2),
+        data(3, first=True, ip_id=21), *(more or [data(4, first=True, ip_id=22)]), TICK, ack(8, 3),
+    ]  # fmt: skip
+    lost = heard(B, *story).stream()["lost"]
+    assert lost == (2 if asked else None)
+
+
 def test_a_window_that_only_its_first_message_shows_is_lost_at_a_sync_as_well() -> None:
     """Its own ACKs are not captured: nothing but the sync is heard of the receiver."""
     story = [
