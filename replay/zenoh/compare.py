@@ -37,6 +37,7 @@ class ZenohComparison(BothEnds):
     def __init__(self) -> None:
         self._seen: list[tuple[int, str, Detail]] = []
         self._shown: Mapping[tuple[int, str], list[Why]] = {}
+        self._used: Mapping[tuple[int, str], int] = {}
         self._found: tuple[list[PlacedFinding], Judged] | None = None
 
     def note(self, capture: int, stream: str, row: Detail) -> None:
@@ -50,7 +51,7 @@ class ZenohComparison(BothEnds):
     ) -> Mapping[tuple[int, str], Detail]:
         if not self._seen:
             return {}
-        from seqaudit.replay.zenoh import far_end, floods, legs
+        from seqaudit.replay.zenoh import again, far_end, floods, legs
 
         found = legs.across_sessions(self._seen, extents)
         far = far_end.FarEnds(self._seen, lambda: rows(QUERY), far_end.doubted(worth))
@@ -61,6 +62,7 @@ class ZenohComparison(BothEnds):
             if restated.get("misses") and (place in far.shown or capture in far.doubted):
                 found[place] = found.get(place, {}) | far.figures(capture, restated)
         self._found = legs.judge(self._seen, extents)
+        self._used = again.used_before(self._seen)
         told = {
             (capture, stream): row | found.get((capture, stream), {})
             for capture, stream, row in self._seen
@@ -69,11 +71,17 @@ class ZenohComparison(BothEnds):
             legs.lost_beyond(self._found[0], told),
             legs.lost_in(told, worth),
             floods.at_others(told),
+            again.figures(self._used, told),
         ):
             found[place] = found.get(place, {}) | untold
         return found
 
     def restated(self, finding: PlacedFinding) -> PlacedFinding:
+        from seqaudit.replay.zenoh import again
+
+        last = self._used.get((finding["capture"], finding["stream"] or ""))
+        if last is not None:
+            finding = again.restated(finding, last)
         known = self._shown.get((finding["capture"], finding["stream"] or ""))
         if known is None:
             return finding
@@ -82,6 +90,11 @@ class ZenohComparison(BothEnds):
         return far_end.restated_finding(finding, known)
 
     def restated_gap(self, gap: GapDetail) -> GapDetail:
+        from seqaudit.replay.zenoh import again
+
+        last = self._used.get((gap["capture"], gap["stream"] or ""))
+        if last is not None:
+            gap = again.restated_gap(gap, last)
         known = self._shown.get((gap["capture"], gap["stream"] or ""))
         if known is None:
             return gap

@@ -158,3 +158,7 @@ UNASKED = (
     "it asks for what it misses and did not ask at some gap: it had what is not here, or its query "
     "and what came back are not here"
 )
+AGAIN: Final = (
+    "its source began again under the same id: samples that are not here have numbers that it had "
+    "used before, which their subscriber takes for repeats, and neither misses nor asks for (ZN026)"
+)
