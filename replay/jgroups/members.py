@@ -145,6 +145,7 @@ class Members:
         versions: release each member runs, as text.
         another: when one at the local one's host spoke last that is not it; null: none did. It may
             have taken its place, also where the capture lacks its join.
+        others_repair: what one had sent came from the socket of another.
     """
 
     def __init__(self, vantage: Vantage) -> None:
@@ -152,6 +153,7 @@ class Members:
         self.addresses: dict[str, set[str]] = {}
         self.versions: dict[str, str] = {}
         self.another: Mark | None = None
+        self.others_repair = False
         self._vantage = vantage
         self._sockets: dict[str, str] = {}  # address -> the member that was seen there first
         self._socket_of: dict[str, str] = {}  # where each member was seen first
@@ -174,7 +176,8 @@ class Members:
         if host in known:
             return  # each piece of a capture says it once: only the first time tells anything
         if self._sockets.setdefault(address, event.source) != event.source and known:
-            return  # another member's, which sends again what this one had sent (5.5)
+            self.others_repair = True  # it sends again what this one had sent (5.5)
+            return
         known.add(host)
         self._socket_of.setdefault(event.source, address)
         if self.is_local(event.source) and not self._spoke:

@@ -10,7 +10,6 @@ from seqaudit.replay.contract.reporter import listed
 from seqaudit.replay.contract.settings import MAY_BE_MIRROR, Vantage
 from seqaudit.replay.contract.story import by_outcome, placed
 from seqaudit.replay.jgroups.arrivals import JudgedStream
-from seqaudit.replay.jgroups.holes import MISFILED
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.report_rows import CapacityRow, JGroupsStreamRow
@@ -211,13 +210,13 @@ def dropped_inside(
         row["lost"] = None
 
 
-def misfiled(row: JGroupsStreamRow) -> None:
+def misfiled(row: JGroupsStreamRow, why: str) -> None:
     """Of windows that may have another sender's numbers nothing can be counted."""
     row["delivered"] = row["lost"] = row["unrecovered"] = None
     row["recovered"] = row["recovered_or_late"] = row["open_at_end"] = None
     row["lost_seqnos"] = row["unrecovered_seqnos"] = []
     row["open_at_end_seqnos"] = []
-    row["unknown"] |= dict.fromkeys(("delivered", "lost", "unrecovered", "recovered"), MISFILED)
+    row["unknown"] |= dict.fromkeys(("delivered", "lost", "unrecovered", "recovered"), why)
 
 
 def nothing_received(row: JGroupsStreamRow) -> None:

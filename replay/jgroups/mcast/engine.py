@@ -93,7 +93,6 @@ class McastEngine:
         self.reports_interval: dict[str, tuple[int, int]] = {}
         self._at = self._installed_at = Mark(-1, 0)  # of this event, and with which a view came in
         self._cast = False  # that view, by this member
-        self._asked_others = False  # for what they had not sent: any member may send it again
 
     # -- events --------------------------------------------------------------------------------
 
@@ -102,6 +101,7 @@ class McastEngine:
         self._models.begins(event.first_mark())
         if event.kind is Kind.MEMBER:
             self.members.saw(event)
+            self.holes.others_repair |= self.members.others_repair
             return
         self.holes.saw(event)
         if event.wire_kind in BETWEEN_FRAMES:
@@ -315,7 +315,7 @@ class McastEngine:
     def _arrive(self, stream: McastStream, event: Event) -> None:
         if event.destination is not None and self.members.local not in (None, event.destination):
             return  # a repair for somebody else
-        if self._asked_others:  # IP ids are of whichever member sent it
+        if self.holes.others_repair:  # IP ids are of whichever member sent it
             event = replace(event, fresh_id=None, last_fresh_id=None)
         assert event.seqno is not None
         if self.excluded is not None or not self.epoch.joined:
@@ -543,7 +543,7 @@ class McastEngine:
         assert event.source is not None and event.stream is not None
         sender = numbered_by(event)  # N8: whoever was asked
         stream = self._stream(sender, event)
-        self._asked_others |= event.destination != sender
+        self.holes.others_repair |= event.destination != sender
         peer = stream.peer(event.source)
         peer.requests += 1
         peer.requested_seqnos += event.count

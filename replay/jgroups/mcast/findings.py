@@ -61,7 +61,9 @@ class _McastFindings(WindowReporter[McastStream]):
                 for part in stream_rows.gap_rows(
                     role, stream.system, gap, stream.receiver, unasked=True
                 ):
-                    yield self.row(GAP, part, stream)
+                    at_window = role == stream_rows.RECEIVER
+                    told = self.engine.holes.untold(part) if at_window else part
+                    yield self.row(GAP, told, stream)
             for finding in self._findings(stream):
                 yield self.finding(finding, stream)
         for view, mark, installed in self.engine.seen.views:

@@ -91,7 +91,7 @@ def _received(
         )
     stream_rows.dropped_inside(row, receiver, receiver.inner_loss.found.ranges, engine.vantage)
     if engine.holes.misfiled is not None:
-        stream_rows.misfiled(row)
+        stream_rows.misfiled(row, engine.holes.why_misfiled)
     if row["delivered"] is not None:
         unsure = RangeSet(receiver.delivery.ranges) & receiver.doubts.unsure
         # up to what it lacked by its own words, it may have had what a merge skipped

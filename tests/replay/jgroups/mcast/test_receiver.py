@@ -1178,6 +1178,31 @@ def test_where_a_list_holds_messages_of_another_member_windows_show_nothing() ->
     assert told.told("delivered", "lost", sender=C) == {"delivered": None, "lost": None}
     assert ("CP007", "likely", [[4, 4]]) in told.findings()
     assert ("MC002", "cannot be told", [[2, 3], [5, 5]]) in told.findings()
+    assert {outcome for outcome, _ in told.gaps(sender=C)} == {"cannot be told"}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "to", "certainty"),
+    [
+        (None, C, "proven"),  # every member asks the sender: nobody else repairs
+        (Flag.CUT, "D", "likely"),  # behind what was cut the list may have held more
+        (None, "D", "likely"),  # 4 is not in the capture: in such a list?
+        (None, ADDRESS[A], "likely"),  # what C has sent comes from the socket of A
+    ],
+)
+def test_where_members_ask_others_what_the_capture_lacks_may_be_such_a_list(
+    spoil: Flag | None, to: str, certainty: str
+) -> None:
+    last = replace(msg(6, by=C), flags=spoil or Flag(0))
+    sockets = [member(A), member(C)]
+    if to == ADDRESS[A]:
+        sockets.append(replace(member(A), source=C))
+        to = C
+    asked = xmit_req(2, 3, 5, of=C, to=to)
+    told = heard("B", *sockets, JOINED, msg(1, by=C), last, TICK, asked, ack(1, of=C), TICK, asked)
+    assert ("CP007", certainty, [[4, 4]]) in told.findings()
+    if certainty == "likely":
+        assert told.told("delivered", "lost", sender=C) == {"delivered": None, "lost": None}
 
 
 @pytest.mark.rule("A2")
