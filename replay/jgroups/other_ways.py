@@ -4,7 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome, repaired_after
+from seqaudit.replay.sequence.gaps import (
+    BY_HIGHEST,
+    BY_REQUEST,
+    Gap,
+    Mark,
+    Outcome,
+    repaired_after,
+)
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 #: An original may come so many times later than any other did.
@@ -24,6 +31,8 @@ class OtherWays:
         late: repaired, and the original may come later still, as others of the stream did; or it
             may be what came and is not in the capture, which lacks others as well.
         in_holes: may have come in bytes of a TCP connection that the capture lacks.
+        unread: asked for at no tick, and no copy is in the capture: what HIGHEST_SEQNO names a
+            member asks for at once, also if it is just reading it.
     """
 
     by_others: RangeSet = field(default_factory=RangeSet)
@@ -32,6 +41,7 @@ class OtherWays:
     for_no_window: RangeSet = field(default_factory=RangeSet)
     late: RangeSet = field(default_factory=RangeSet)
     in_holes: RangeSet = field(default_factory=RangeSet)
+    unread: RangeSet = field(default_factory=RangeSet)
     _shown_without: list[Gap] = field(default_factory=list)  # by what found no window
 
     def window_lost(self, gap: Gap, unasked: Iterable[Range], since: Mark) -> None:
@@ -49,6 +59,13 @@ class OtherWays:
         for gap in self._shown_without:
             if not gap.requests:
                 self.by_rebuilt.add(gap.first, gap.stop)
+
+    def had_unseen(self, gap: Gap, piece: Range) -> None:
+        """It was asked for, and had without a copy in the capture. Only a request shows it, or
+        HIGHEST_SEQNO, and only one: no tick need have seen that it was missing."""
+        by_one = gap.requests == 1 and gap.asks[0].number == 1
+        if by_one and gap.revealed_by in (BY_REQUEST, BY_HIGHEST):
+            self.unread.add(*piece)
 
     def came_outside(self, ranges: RangeSet) -> None:
         """Came when no window was there for it: if it was asked for later, it was not lost."""
@@ -78,7 +95,7 @@ class OtherWays:
         Args:
             unasked: nor does one that was not asked for.
         """
-        repaired = self.by_rebuilt | self.late
+        repaired = self.by_rebuilt | self.late | self.unread
         return repaired | self.by_others if unasked else repaired
 
     def no_loss(self) -> RangeSet:

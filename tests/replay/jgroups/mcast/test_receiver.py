@@ -1167,6 +1167,18 @@ def test_a_request_that_highest_seqno_caused_does_not_say_that_lower_ones_were_h
     assert ("CP007", "proven", [[1, 1]]) in by_tick.findings()
 
 
+@pytest.mark.parametrize(
+    ("again", "certainty", "lost"), [((), "likely", None), ((TICK, xmit_req(1)), "proven", 1)]
+)
+def test_what_is_asked_for_once_and_comes_unseen_may_have_been_in_the_reading(
+    again: tuple[Step, ...], certainty: str, lost: int | None
+) -> None:
+    """HIGHEST_SEQNO makes a member ask at once, and neither it nor a copy is in the capture."""
+    told = heard("B", JOINED, xmit_req(1), *again, 600, ack(1))
+    assert told.findings() == [("MC001", certainty, [[1, 1]])]
+    assert told.told("lost", "delivered") == {"lost": lost, "delivered": [[1, 1]]}
+
+
 # -- messages in the list of another member ------------------------------------------------------
 
 
