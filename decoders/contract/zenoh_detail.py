@@ -6,10 +6,18 @@ from typing import Final, TypedDict
 #: Bytes of a datagram behind IP and UDP that fill a frame of Ethernet: larger ones stand in rows of
 #: their own, as several at once fill a socket's buffer.
 LARGE: Final = 1_472
-#: Datagrams for one socket within ``CROWD_NS``: so few fill no buffer, whatever their size is below
-#: ``LARGE``, and rows do not say how many they were.
-CROWD: Final = 64
+#: Bytes of memory that Linux gives a socket, for what its node has not read: what came in the last
+#: ``CROWD_NS``, at most.
+ROOM: Final = 212_992
 CROWD_NS: Final = 100_000_000
+#: Bytes of it that a datagram below ``LARGE`` takes at least: its description and the smallest
+#: buffer; and as a rule at most, in a buffer of its network card for any frame.
+LEAST: Final = 768
+MOST: Final = 2_304
+#: ``crowd`` of a datagram for which there may have been no room left behind so many others, and of
+#: one behind which others may have filled it all; else there is none.
+TIGHT: Final = 1
+FULL: Final = 2
 #: ``doubt`` of what only the port of routers says to be zenoh; else 1: nothing does.
 BY_PORT: Final = 3
 

@@ -8,7 +8,7 @@ second. Neither knows Spark: they run in a worker and in the direct engine alike
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -93,15 +93,17 @@ def decode_piece(
         chosen = OfNetworks(networks, compile_it=compile_it, carriers=settings.feed_carriers)
     near = partial(_neighbours, networks=networks, settings=settings, compile_it=compile_it)
     before = near(piece.before, at=-sum(p.size_bytes for p in piece.before))
+    recall = partial(_recall, piece, settings, dispatcher, compile_it=compile_it)
     if overlaps:
         own = every_row(reader) if chosen is None else chosen.rows(reader)
         ordered = in_order(chain(before, own, near(piece.behind, at=piece.size_bytes)), order)
     else:
         for primes, rows in before:
-            _have_in_mind(packet_reader, primes.only(rows))
+            _have_in_mind(packet_reader, primes.only(rows), recall)
         ordered = _until_torn(reader if chosen is None else chosen.of(reader), order, piece.whole)
     for records in ordered:
         tick.takes(records)
+        recall(records)
         for found in packet_reader.read(records):
             packets = checksums.judged(packet_reader, found)
             batches, claimed = dispatcher.decode(packets.datagrams)
@@ -192,9 +194,28 @@ def _neighbours(
         at += piece.size_bytes
 
 
-def _have_in_mind(packet_reader: PacketReader, primes: Records) -> None:
+def _have_in_mind(
+    packet_reader: PacketReader, primes: Records, recall: Callable[[Records], None]
+) -> None:
     for _ in packet_reader.read(primes) if primes.count else ():
         pass
+    recall(primes)
+
+
+def _recall(
+    piece: Piece, settings: DecodeSettings, dispatcher: Dispatcher, records: Records, *,
+    compile_it: bool,
+) -> None:  # fmt: skip
+    """Tell the decoders what came just before a piece, wherever it was cut."""
+    if records.frame.all() or not dispatcher.recalls_ns:
+        return
+    primes = records.taken(np.flatnonzero(records.frame == 0))
+    last = np.flatnonzero(primes.at_ns >= primes.at_ns.max() - dispatcher.recalls_ns)
+    told = replace(primes.taken(last), frame=np.arange(1, len(last) + 1))
+    carriers = settings.feed_carriers
+    reader = PacketReader(piece.capture, piece.split, compile_it=compile_it, carriers=carriers)
+    for packets in reader.read(told):
+        dispatcher.before(packets.datagrams)
 
 
 class _PieceSegments:

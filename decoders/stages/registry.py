@@ -9,7 +9,7 @@ recognition: a forced datagram is seen by its decoder alone and is malformed if 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ import pyarrow as pa
 from seqaudit.decoders.contract.arrow import distinct
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.decoders.contract.settings import FEED, DecodeSettings
+from seqaudit.decoders.contract.zenoh_detail import CROWD_NS
 from seqaudit.decoders.jgroups.datagrams import JGroupsDecoder
 from seqaudit.decoders.jgroups.tcp import JGroupsStreams
 from seqaudit.decoders.kernels.loader import Int64s, is_kept
@@ -58,6 +59,13 @@ class DatagramDecoder(Protocol):
         """``messages_by``, ``undecoded``, ``sureness`` and what else the system counts."""
 
 
+class Recalling(DatagramDecoder, Protocol):
+    """One whose rows say what came just before, too (``register``)."""
+
+    def before(self, datagrams: Datagrams) -> None:
+        """What came just before the piece, in the order of time: nothing is claimed, or counted."""
+
+
 #: Reads the beginning of a message: its word and its detail; null where it is not enough.
 Read = Callable[[bytes], tuple[str, Mapping[str, object]] | None]
 
@@ -69,6 +77,8 @@ STREAMS: Final[dict[str, Callable[[DecodeSettings], StreamSystem]]] = {}
 READERS: Final[dict[str, Read]] = {}
 #: Systems whose engines want to know what reached nobody (Flag.REFUSED over UDP).
 TOLD_OF_REFUSALS: Final[set[str]] = set()
+#: Systems whose rows say how much came within so many ns, over UDP: decoders are ``Recalling``.
+RECALLED_NS: Final[dict[str, int]] = {}
 
 
 def register(
@@ -78,6 +88,7 @@ def register(
     read: Read | None = None,
     *,
     refusals: bool = False,
+    recalls_ns: int = 0,
 ) -> None:
     """Know a system from here on: before anything is decoded."""
     if datagrams is not None:
@@ -88,6 +99,8 @@ def register(
         READERS[name] = read
     if refusals:
         TOLD_OF_REFUSALS.add(name)
+    if recalls_ns:
+        RECALLED_NS[name] = recalls_ns
 
 
 def _feeds(settings: DecodeSettings) -> DatagramDecoder:
@@ -99,7 +112,9 @@ def _feeds(settings: DecodeSettings) -> DatagramDecoder:
 
 register(FEED, _feeds)  # the user has said where they are, so nobody else is asked first
 register("jgroups", JGroupsDecoder, JGroupsStreams)
-register("zenoh", ZenohDecoder, ZenohStreams, zenoh_messages.read, refusals=True)
+register(
+    "zenoh", ZenohDecoder, ZenohStreams, zenoh_messages.read, refusals=True, recalls_ns=CROWD_NS
+)
 register("pgm", PgmDecoder)
 register("raims", RaimsDecoder, RaimsStreams)
 register("rv", tcp=RvStreams)
@@ -149,6 +164,14 @@ class Dispatcher:
             for system, part in parts
         ]
         self._refusals = [table[s](part) for s, part in parts if s in TOLD_OF_REFUSALS]
+        recalled = RECALLED_NS if decoders is None else {}
+        self._recalling = [
+            cast(Recalling, decoder)
+            for decoder, (system, _) in zip(self._decoders, parts, strict=True)
+            if system in recalled
+        ]
+        #: How much of what came before a piece its decoders want to know.
+        self.recalls_ns = max((recalled.get(system, 0) for system in self.systems), default=0)
         self._sparing = settings.sparing
         self._forced = [
             (port, self.systems.index(system) if system in self.systems else WITHHELD)
@@ -185,6 +208,11 @@ class Dispatcher:
             claimed[taken if offered is None else taken & offered] = number
             left = still
         return batches, claimed
+
+    def before(self, datagrams: Datagrams) -> None:
+        """What came in the ``recalls_ns`` before the piece."""
+        for decoder in self._recalling:
+            decoder.before(datagrams)
 
     def refused(self, refusals: Iterable[Datagrams]) -> Iterator[pa.RecordBatch]:
         """Rows of what reached nobody, for the systems that are told: it is counted nowhere."""

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, ByName, Flag, Kind, compact
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.contract.zenoh_detail import BY_PORT, CROWD, LARGE, Detail
+from seqaudit.decoders.contract.zenoh_detail import BY_PORT, LARGE, Detail
 from seqaudit.decoders.kernels.loader import (
     Buffer,
     Int64s,
@@ -39,7 +39,7 @@ from seqaudit.decoders.kernels.loader import memory as kernel_memory
 from seqaudit.decoders.network.packets import Datagrams, FrameOutcome
 from seqaudit.decoders.zenoh import kernels as wire
 from seqaudit.decoders.zenoh import messages
-from seqaudit.decoders.zenoh.crowds import crowds
+from seqaudit.decoders.zenoh.crowds import Crowds
 from seqaudit.decoders.zenoh.lz4_blocks import MAX_BATCH_BYTES, beginning
 
 SYSTEM: Final = "zenoh"
@@ -137,14 +137,18 @@ class BatchDecoder:
         self.sureness: Counter[str] = Counter()
         #: Counter -> whether the first piece of its fragmented message says what the message is.
         self._told: dict[tuple[str, str, int], bool] = {}
+        self._crowds = Crowds()
+
+    def before(self, batches: Batches) -> None:
+        """What came just before the first ones that are decoded."""
+        self._crowd(batches, self._eligible(batches))
 
     def decode(self, batches: Batches) -> tuple[list[pa.RecordBatch], Int64s]:
         """EVENTS rows, and the kernel's status of each batch."""
         count = batches.count
         status = np.zeros(count, np.int64)
         mode = batches.mode
-        eligible = (mode & wire.NOT_OURS) == 0
-        rows = np.flatnonzero(eligible & (self._plausible(batches) | (mode & wire.BARRIER != 0)))
+        rows = self._eligible(batches)
         if not len(rows) or not (mode[rows] & wire.BARRIER == 0).any():
             return [], status
         compile_it = batches.compile_it
@@ -231,6 +235,17 @@ class BatchDecoder:
         if events:
             yield pa.RecordBatch.from_pylist(events, schema=EVENTS)
 
+    def _eligible(self, batches: Batches) -> Int64s:
+        """Rows of those that may be zenoh, or stand for a datagram that is not here."""
+        eligible = (batches.mode & wire.NOT_OURS) == 0
+        barrier = batches.mode & wire.BARRIER != 0
+        return np.flatnonzero(eligible & (self._plausible(batches) | barrier))
+
+    def _crowd(self, batches: Batches, rows: Int64s) -> Int64s:
+        of = batches.destination, batches.destination_port, batches.at_ns
+        host, port, at_ns = (values[rows] for values in of)
+        return self._crowds.of(batches.hosts, host, port, at_ns)
+
     def _plausible(self, batches: Batches) -> np.ndarray[tuple[int], np.dtype[np.bool]]:
         """Batches that begin like one; most of a foreign capture ends here."""
         filled = batches.stop > batches.start
@@ -260,8 +275,7 @@ class BatchDecoder:
             columns[place] = values[rows]
         if batches.transport == "udp":
             columns[wire.MODE] |= wire.LARGE * (columns[wire.END] - columns[wire.START] > LARGE)
-            socket = columns[wire.DESTINATION] << 16 | columns[wire.PORTS] & 0xFFFF
-            columns[wire.CROWD] = crowds(socket, columns[wire.AT_NS])
+            columns[wire.CROWD] = self._crowd(batches, rows)
         return columns
 
     def _rounds(
@@ -369,7 +383,7 @@ class BatchDecoder:
                 "seqno": row[wire.HOP],
                 "stop_seqno": row[wire.LAST_HOP] + 1,
             }
-            if row[wire.CROWDED] > CROWD:
+            if row[wire.CROWDED]:
                 detail["crowd"] = row[wire.CROWDED]
         elif kind == wire.SAMPLES:
             event |= {
@@ -465,6 +479,10 @@ class ZenohDecoder:
             if protocol == "udp"
         }
         self._decoder = BatchDecoder()
+
+    def before(self, datagrams: Datagrams) -> None:
+        """What came in the ``CROWD_NS`` before the piece."""
+        self._decoder.before(self._batches(datagrams))
 
     def decode(self, datagrams: Datagrams) -> list[pa.RecordBatch]:
         """Claim what is zenoh (``outcome``) and return its rows."""

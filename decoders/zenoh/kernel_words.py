@@ -13,7 +13,7 @@ PORTS = 7  # source port << 16 | destination port
 FLAGS = 8
 MODE = 9  # see below
 STATUS = 10  # written
-CROWD = 11  # datagrams that came for its socket lately (``decoders.zenoh.crowds``)
+CROWD = 11  # how full its socket may have been: 0, 1 or 2 (``decoders.zenoh.crowds``)
 COLUMNS = 12
 
 PLAIN_MODE = 0
@@ -64,7 +64,7 @@ DOUBT = 24  # 1: of a WEAK batch; 2: and cut off; BY_PORT
 ROW_FLAGS = 25
 QOS = 26  # of a sample: 1-7 priority, 8 Block, 16 express (zenoh.md 4)
 CAPTURED = 27  # where the captured bytes of a message that is only located end
-CROWDED = 28  # the most of CROWD of its batches; of runs of frames
+CROWDED = 28  # CROWD of all its batches; of runs of frames
 WIDTH = 29
 
 HOP_RUN = 1  # frames
@@ -154,3 +154,6 @@ QUERY_NS = 11_000_000_000  # a query's timeout and a second (zenoh.md 9.1)
 #: (``replay.zenoh.timers``).
 TIMED_NS = 16_000_000_000
 TICK_BITS = 24
+#: What came in that time its node may not have read; a run that tells of a full socket has no pause
+#: that is longer, so that it says how long that lasted (``replay.zenoh.floods``).
+CROWD_NS = 100_000_000

@@ -10,7 +10,8 @@ comes (``EPOCH``), where the counter of the link jumped, passes a sn it had reac
 jump, or is new (``GEN``), so that a receiver accepts or refuses a run of samples as a whole
 (zenoh.md 8.3), and while a query is open (``SINGLE_UNTIL``), so that its timeout falls between
 rows. For some time behind a query (``TIMED_UNTIL``; before the first batch there may have been one)
-a run of frames lasts a tick of the clock at most, so that rows show that time passed.
+a run of frames lasts a tick of the clock at most, so that rows show that time passed. It also ends
+where a socket's buffer may begin or cease to be full (``CROWD``).
 
 All tables are parts of one int64 array ``m``; the columns of the batches are parts of ``c``, column
 by column.
@@ -274,11 +275,15 @@ def frame_header(c, n, i, slot, record, doubt, m):
             if c[AT_NS * n + i] < m[M_TIMED_UNTIL]:
                 if c[AT_NS * n + i] >> TICK_BITS != c[AT_NS * n + m[r + FIRST]] >> TICK_BITS:
                     alone = 1
+            if c[CROWD * n + i] != m[r + CROWDED]:
+                alone = 1
+            if m[r + CROWDED] != 0:
+                if c[AT_NS * n + i] - c[AT_NS * n + m[r + LAST]] > CROWD_NS:
+                    alone = 1
             if alone == 0:
                 m[r + LAST] = i
                 m[r + LAST_HOP] = sn
                 m[r + COUNT] += 1
-                m[r + CROWDED] = max(m[r + CROWDED], c[CROWD * n + i])
                 return
     m[k + K_ROW] = m[M_ROWS] + 1
     new_row(c, n, i, record, m[k + K_GEN], doubt, m)

@@ -10,21 +10,15 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from seqaudit.decoders.contract.zenoh_detail import LARGE
+from seqaudit.decoders.contract.zenoh_detail import FULL, LARGE, ROOM, TIGHT
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.lives import LAG_NS
 from seqaudit.replay.zenoh.reasons import FIGURES, FLOODED
 
-#: Bytes of memory that Linux gives a socket.
-ROOM: Final = 212_992
 #: A large datagram takes up to so many times its size of it.
 TAKES: Final = 3
-#: Bytes of memory that a small one takes at least: its description and the smallest buffer; and as
-#: a rule at most, in a buffer of its network card for any frame.
-LEAST: Final = 768
-MOST: Final = 2_304
 MAX_KEPT: Final = 100_000
 
 
@@ -34,8 +28,8 @@ class Floods:
     def __init__(self) -> None:
         self._lately: deque[tuple[int, int]] = deque()  # large ones: when, and what they take
         self._unread = 0
-        self._full: list[int] = []  # when it may have been full, never falling
-        self._tight: list[int] = []  # when one came for which there may have been no room left
+        self._full = _Overflows()  # when it may have been full
+        self._tight = _Overflows()  # when one came for which there may have been no room left
 
     def came(self, event: Event) -> None:
         """A message, or several of one datagram; or a run of frames, each in a datagram."""
@@ -44,43 +38,61 @@ class Floods:
                 self._came(event.at_ns, TAKES * event.size)
         elif event.wire_kind in ("Frame", "Fragment") and event.detail is not None:
             crowd = event.details().get("crowd", 0)
-            for at_ns in (event.at_ns, event.last_mark().at_ns):
-                _note(self._full, at_ns, filled=(crowd - 1) * LEAST > ROOM)
-                _note(self._tight, at_ns, filled=crowd * MOST > ROOM)
+            if crowd >= TIGHT:
+                self._tight.note(event.at_ns, event.last_mark().at_ns)
+            if crowd >= FULL:
+                self._full.note(event.at_ns, event.last_mark().at_ns)
 
     def _came(self, at_ns: int, takes: int) -> None:
         while self._lately and at_ns - self._lately[0][0] > LAG_NS:
             self._unread -= self._lately.popleft()[1]
-        _note(self._full, at_ns, filled=self._unread > ROOM)
+        if self._unread > ROOM:
+            self._full.note(at_ns, at_ns)
         self._lately.append((at_ns, takes))
         self._unread += takes
-        _note(self._tight, at_ns, filled=self._unread > ROOM)
+        if self._unread > ROOM:
+            self._tight.note(at_ns, at_ns)
 
     def full(self, first: Mark | None, last: Mark | None) -> bool:
         """Whether what came between two moments, or one of it, may have been dropped; null: nothing
         came."""
-        return _meet(self._full, first, last)
+        return self._full.meet(first, last)
 
     def tight(self, first: Mark | None, last: Mark | None) -> bool:
         """The same, if a datagram for which there is not all the room is dropped as well."""
-        return _meet(self._tight, first, last)
+        return self._tight.meet(first, last)
 
     @property
     def span_ns(self) -> list[int] | None:
         """From when to when the buffer may have been full; null: it never was."""
-        return [self._full[0], self._full[-1] + LAG_NS] if self._full else None
+        return self._full.span_ns
 
 
-def _note(times: list[int], at_ns: int, *, filled: bool) -> None:
-    if filled and len(times) < MAX_KEPT:
-        times.append(max(at_ns, times[-1] if times else 0))
+class _Overflows:
+    """From when to when, with ``LAG_NS`` behind each; the same however rows are cut, as one has no
+    pause that is longer."""
 
+    def __init__(self) -> None:
+        self._begins: list[int] = []
+        self._ends: list[int] = []
 
-def _meet(times: list[int], first: Mark | None, last: Mark | None) -> bool:
-    if first is None or last is None:
-        return False
-    place = bisect_left(times, first.at_ns - LAG_NS)
-    return place < len(times) and times[place] <= last.at_ns
+    def note(self, first_ns: int, last_ns: int) -> None:
+        if self._ends and first_ns <= self._ends[-1]:
+            self._begins[-1] = min(self._begins[-1], first_ns)
+            self._ends[-1] = max(self._ends[-1], last_ns + LAG_NS)
+        elif len(self._ends) < MAX_KEPT:
+            self._begins.append(first_ns)
+            self._ends.append(last_ns + LAG_NS)
+
+    def meet(self, first: Mark | None, last: Mark | None) -> bool:
+        if first is None or last is None:
+            return False
+        place = bisect_left(self._ends, first.at_ns)
+        return place < len(self._ends) and self._begins[place] <= last.at_ns
+
+    @property
+    def span_ns(self) -> list[int] | None:
+        return [self._begins[0], self._ends[-1]] if self._ends else None
 
 
 def at_others(

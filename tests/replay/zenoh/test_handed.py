@@ -4,12 +4,13 @@ what came (``replay.zenoh.handed``, ``replay.zenoh.floods``)."""
 from typing import Final
 
 from seqaudit.decoders.contract.events import Kind
+from seqaudit.decoders.contract.zenoh_detail import FULL, ROOM, TIGHT
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.at_once import AtOnce
-from seqaudit.replay.zenoh.floods import LEAST, MOST, ROOM, TAKES, Floods, at_others
+from seqaudit.replay.zenoh.floods import TAKES, Floods, at_others
 from seqaudit.replay.zenoh.handed import Handed, Signs
 from seqaudit.replay.zenoh.lives import LAG_NS
 
@@ -111,11 +112,11 @@ def large(at_ms: int, size: int, frames: int = 1) -> Event:
 FILLS: Final = ROOM // TAKES
 
 
-def small(at_ms: int, crowd: int) -> Event:
-    """A run of frames; so many datagrams came for its socket at once."""
+def small(at_ms: int, crowd: int, last_ms: int) -> Event:
+    """A run of frames; so full the buffer of its socket may have been."""
     return Event(
         at_ms, at_ms * MS, Kind.DATA, "Frame", "zenoh", count=1000,
-        last_frame=at_ms + 999, last_at_ns=(at_ms + 50) * MS, detail=f'{{"crowd":{crowd}}}',
+        last_frame=last_ms, last_at_ns=last_ms * MS, detail=f'{{"crowd":{crowd}}}',
     )  # fmt: skip
 
 
@@ -140,13 +141,21 @@ def test_large_datagrams_at_once_may_fill_a_buffer() -> None:
 
 def test_many_small_datagrams_at_once_may_fill_a_buffer() -> None:
     """Recorded: of 1,500 at once a subscriber was handed 1,378."""
-    some, many = ROOM // MOST, ROOM // LEAST
     ends = Mark(1, 0), Mark(2, 200 * MS)
-    assert not floods(small(1, some)).tight(*ends)
-    assert floods(small(1, some + 1)).tight(*ends)
-    assert not floods(small(1, many + 1)).full(*ends)  # the last one found some room
-    assert floods(small(1, many + 2)).full(*ends)
-    assert floods(small(1, many + 2)).span_ns == [MS, 51 * MS + LAG_NS]
+    tight, filled = floods(small(1, TIGHT, 51)), floods(small(1, FULL, 51))
+    assert (tight.tight(*ends), tight.full(*ends)) == (True, False)
+    assert (filled.tight(*ends), filled.full(*ends)) == (True, True)
+    assert filled.span_ns == [MS, 51 * MS + LAG_NS]
+
+
+def test_it_is_full_between_the_first_and_the_last_of_a_run_wherever_that_was_cut() -> None:
+    whole, cut = floods(small(1, FULL, 900)), floods(small(1, FULL, 300), small(301, FULL, 900))
+    for first, last in ((0, 0), (400, 410), (950, 990), (1_001, 1_010)):
+        ends = Mark(1, first * MS), Mark(2, last * MS)
+        assert whole.full(*ends) == cut.full(*ends) == (0 < first < 1_001)
+    assert whole.span_ns == cut.span_ns
+    apart = floods(small(1, FULL, 2), small(301, FULL, 302))
+    assert not apart.full(Mark(1, 150 * MS), Mark(2, 200 * MS))
 
 
 def test_one_that_finds_some_room_but_not_enough_is_dropped_by_some() -> None:
