@@ -1,6 +1,6 @@
 """The observing daemon of one start: what it subscribes to, counts, and says of losses."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from seqaudit.decoders.contract.events import Kind
@@ -70,6 +70,8 @@ class Observer:
         if detail.get("auth_stage") == SILENT and detail.get("time"):
             gone.dropped_though_heard |= gone.seems_heard(event.at_ns)
         gone.by_clock = False
+        for peer in self.peers.values():  # to one that had gone it may have passed messages on
+            peer.rerouted |= peer.null_route.frame > gone.heard_frame
         if not gone.dropped:
             gone.dropped, gone.dropped_ns, gone.heard_ns = True, event.at_ns, None
 
@@ -79,12 +81,14 @@ class Observer:
         if peer is not None and event.kind is Kind.DATA:
             peer.passed_on = True
 
-    def learns_routes(self) -> None:
-        """It has asked who is joined to whom, and the answer has nothing new: since a daemon came
-        or went its routes do not agree, and which messages that nobody wanted it counted then is
-        not known. Heartbeats of each end that."""
+    def learns_routes(self, peers: Iterable[Peer]) -> None:
+        """A daemon that had been joined to this one alone says that it is to others as well; or
+        this one has asked who is joined to whom, and the answer has nothing new. Since a daemon
+        came or went its routes from these have not agreed, and which of their messages that nobody
+        wanted it counted then is not known: it may have passed them on to those that did, as far as
+        it knew. Heartbeats of each end that."""
         if self.rerouted is None:
             return
-        for peer in self.peers.values():
+        for peer in peers:
             if peer.beats_since(self.rerouted) < ROUTED_BEATS:
                 peer.rerouted |= peer.null_route.frame > self.rerouted

@@ -63,6 +63,7 @@ class Peer:
     dropped_though_heard: bool = False  # the observer says so, and heartbeats of it had come
     met_frame: int = -1  # where it was authenticated or dropped last, as far as is captured
     passed_on: bool = False  # the observer passes on what it sends, or may
+    joined_frame: int = -1  # of its last AUTH to the observer: at first it is joined to nobody else
     unread: bool = False  # numbers of it came just before their connection was reset
     not_read: tuple[int, str] | None = None  # since which frame perhaps, and why
     border_unseen: bool = False  # numbers of it step where the capture lacks a connection's border

@@ -265,8 +265,10 @@ class Receiving:
         if word in ("HELO", "BYE"):
             self._state.observer.rerouted = mark.frame
         here = event.destination == self._state.observer.bridge
-        if word == "ADJ_RPY" and here and "link_state" not in detail:
-            self._state.observer.learns_routes()
+        if word == "ADJ" and peer.joined_frame > (self._state.observer.rerouted or 0):
+            self._state.observer.learns_routes([peer])
+        elif word == "ADJ_RPY" and here and "link_state" not in detail:
+            self._state.observer.learns_routes(self._state.observer.peers.values())
         start = detail.get("start")
         if word in ("HELO", "HB", "AUTH") and isinstance(start, int):
             self._state.members.users.setdefault(event.source, Peer(event.source)).start_ns = start
@@ -300,6 +302,7 @@ class Receiving:
             peer.met = False
         elif word == "AUTH" and here:
             peer.is_met(surely=event.seqno == 1)
+            peer.joined_frame = mark.frame
         if word != "AUTH" or event.destination == self._state.observer.bridge:
             link = link_of(event)
             peer.heard(word, detail.get("interval"), mark, link, event.stamp)

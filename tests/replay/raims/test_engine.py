@@ -857,6 +857,48 @@ def test_what_nobody_wanted_is_not_told_while_routes_did_not_agree(
 
 
 @pytest.mark.parametrize(
+    ("words", "known"),
+    [
+        ("HELO AUTH data ADJ", False),
+        ("HELO data ADJ", True),
+        ("data HELO AUTH ADJ", True),
+        ("HELO AUTH ADJ data", True),
+        ("HELO AUTH data HB HB HB ADJ", True),
+    ],
+)
+def test_of_a_daemon_joined_to_the_observer_alone_messages_may_have_been_passed_on(
+    words: str, known: bool
+) -> None:
+    """Recorded: three daemons on one group that began within 0.6 s; for the first ten seconds the
+    first one takes the third for its own neighbour alone, and counts nothing that the second
+    wants."""
+    world = World()
+    for place, word in enumerate(words.split()):
+        if word == "data":
+            world.data(F0, 0.1 * place, subject="_1.X", stamp=T0)
+        else:
+            source = "cc" * 16 if word == "HELO" else PEER
+            to = {"destination": ME} if word == "AUTH" else {}
+            world.notice(word, 0.1 * place, source=source, stamp=T0, **to)
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    assert row["null_rte"] == (1 if known else None)
+
+
+@pytest.mark.parametrize("alive", [False, True])
+def test_to_a_daemon_that_had_gone_messages_may_have_been_passed_on(alive: bool) -> None:
+    """Recorded: a daemon was killed; until the observer dropped it, what it had wanted was no null
+    rte."""
+    world, gone = World(), "cc" * 16
+    world.notice("HB", source=gone)
+    world.data(F0, 1.0, subject="_1.X")
+    if alive:
+        world.notice("HB", 1.5, source=gone)
+    world.notice("DEL", 2.0, source=ME, seqno=1, sync_bridge=gone)
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    assert row["null_rte"] == (1 if alive else None)
+
+
+@pytest.mark.parametrize(
     ("auth", "uptime", "delivered"),
     [(1, 1, 1), (2, 1, None), (None, 1, None), (1, 10**10, 2), (0, 1, 2)],
 )
