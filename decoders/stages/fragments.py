@@ -41,7 +41,7 @@ from seqaudit.decoders.network.ip_datagram import (
 from seqaudit.decoders.network.networks import NetworksSeen, elsewhere
 from seqaudit.decoders.network.packets import SETTLED, FrameOutcome, PacketReader, Packets
 from seqaudit.decoders.stages.registry import NOBODY, DecodeSettings, Dispatcher
-from seqaudit.decoders.stages.whole import FRAME_MASK, Whole, packets_of, separated
+from seqaudit.decoders.stages.whole import FRAME_MASK, Whole, packets_of, separated, told_refused
 from seqaudit.decoders.tcp.segments import (
     MORE_SHIFT,
     OUTGOING_BIT,
@@ -561,6 +561,8 @@ class Assembler:
             decoded, claimant = dispatcher.decode(datagrams)
             segments: dict[int, tuple[Key, Segment]] = {}
             if checksums is not None:
+                if not chosen.networks:
+                    batches += dispatcher.refused(told_refused(packets, part))
                 own = claimant if isinstance(claimant, int) else claimant[::2]
                 checksums.note(packets, own)
                 if (tcp := SegmentFinder().find(packets)) is not None:

@@ -1,6 +1,6 @@
 """Datagrams that were put together, as packets without fragmentation (decoders/README.md 3)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +11,7 @@ from seqaudit.decoders.contract.events import FRAME_BITS
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.ip_datagram import Assembly
 from seqaudit.decoders.network.packets import Datagrams, Packets
+from seqaudit.decoders.network.refusals import refused
 
 RAW: Final = 101  # LINKTYPE_RAW
 FRAME_MASK: Final = (1 << FRAME_BITS) - 1
@@ -64,6 +65,14 @@ def packets_of(wholes: Sequence[Whole]) -> Records:
         status=np.zeros(count, np.int64),
         section=0,
     )
+
+
+def told_refused(packets: Packets, wholes: Sequence[Whole]) -> Iterator[Datagrams]:
+    """What reached nobody, as some of these packets say (``network.refusals``)."""
+    times = {whole.frame & FRAME_MASK: whole.at_ns for whole in wholes}
+    for found in refused(packets):
+        found.at_ns = np.array([times[frame] for frame in found.frame.tolist()], np.int64)
+        yield found
 
 
 def separated(packets: Packets, wholes: Sequence[Whole]) -> Datagrams:

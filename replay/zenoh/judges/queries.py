@@ -35,9 +35,7 @@ def findings(
             "{times:query} for samples of {sender_member}, again and again; no gap shows here.",
             gaps=subscriber.gap_count,
         )  # fmt: skip
-    empty = [
-        q for q in mine if q.sort is Sort.PERIODIC and q.ended and not q.timed_out and not q.replies
-    ]
+    empty = [q for q in mine if q.sort is Sort.PERIODIC and q.final and not q.replies]
     if empty:
         yield report.about(
             stream, "ZN010", empty,

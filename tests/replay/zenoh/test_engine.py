@@ -503,6 +503,17 @@ def test_an_empty_periodic_query_and_control_traffic_without_loss() -> None:
     assert rules(found) == {"ZN010", "ZN011"}
 
 
+def test_a_query_whose_session_ended_was_not_answered_without_a_sample() -> None:
+    """Recorded: its host had closed the socket, and answered the last of nine."""
+    session = answered(Session().put(0, 1).ask(1, "_sn=2.."), 1).ask(2, "_sn=2..")
+    session.raw(z.init()).raw(z.init(SUBSCRIBER_ZID, ack=True).replace(b"c" * 49, b"d" * 49))
+    engine, found = session.played()
+    (told,) = (row for row in found if row.rule == "ZN010" and row.kind == "FINDING")
+    assert ([query.gone for query in engine.queries.all], told.detail["facts"]["times"]) == (
+        [False, True], 1,
+    )  # fmt: skip
+
+
 def test_a_storm() -> None:
     session = Session().put(0).lose().put(2)
     for number in range(20):
