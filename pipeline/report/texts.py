@@ -8,7 +8,9 @@ from seqaudit.pipeline.report.names import Names
 
 
 def shown_fact(key: str, value: Any, called: Names) -> str:
-    """A fact as a text says it: a member by its name."""
+    """A fact as a text says it: a member by its name, several in turn by theirs."""
+    if key.endswith("_member") and isinstance(value, list):
+        return " and then ".join(called.of(member) or "?" for member in value)
     if key.endswith("_member"):
         return called.of(value) or "?"
     return "?" if value is None else str(value)

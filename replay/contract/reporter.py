@@ -71,6 +71,17 @@ class Reporter(Generic[S]):
         """The member that a stream's findings call the receiver; null if there is no one."""
         raise NotImplementedError
 
+    def receiver_at(self, stream: S, frame: int) -> str | None:
+        """Who that was at a frame, where another process may have taken its place."""
+        return self.receiver_of(stream)
+
+    def _receivers(self, stream: S, marks: Iterable[Mark]) -> str | list[str | None] | None:
+        """Who that was at these moments, one or several in turn."""
+        found = list(dict.fromkeys(self.receiver_at(stream, mark.frame) for mark in marks))
+        if not found:
+            return self.receiver_of(stream)
+        return found[0] if len(found) == 1 else found
+
     # -- rows ------------------------------------------------------------------------------------
 
     def row(self, kind: ResultKind[D], row: D, stream: S | None = None) -> Result:
@@ -112,7 +123,7 @@ class Reporter(Generic[S]):
 
     def _for_the_story(self, gap: GapFigures, stream: S | None) -> Row:
         """What a gap's story needs and its row does not say (``contract.story``)."""
-        receiver = None if stream is None else self.receiver_of(stream)
+        receiver = None if stream is None else self.receiver_at(stream, gap["revealed_frame"])
         doubts = doubts_over(gap, self.worth, None if stream is None else stream.key)
         return {"receiver": receiver} | ({"doubts": doubts} if doubts else {})
 
@@ -181,6 +192,8 @@ class Reporter(Generic[S]):
         """
         if not isinstance(claim, Claim):
             claim = Claim(claim)
+        evidence = list(evidence)
+        moments = [at for at, _ in evidence] + ([] if mark is None else [mark])
         verdict = self.worth.judge(claim, stream.key)
         if default is not None and not self.parameters.is_given(default):
             name = f"{self.parameters.system}.{default}"
@@ -202,7 +215,7 @@ class Reporter(Generic[S]):
             evidence=[Evidence(at.frame, shows) for at, shows in evidence],
             facts={
                 "sender_member": stream.sender,
-                "receiver_member": self.receiver_of(stream),
+                "receiver_member": self._receivers(stream, moments),
                 **(facts or {}),
             },
             holds=holds or {},
@@ -269,7 +282,11 @@ class Reporter(Generic[S]):
             seqnos=listed(seqnos),
             mark=gaps[0].revealed,
             evidence=evidence[: 2 * MAX_EVIDENCE],
-            facts={"count": seqnos.total()} | facts,
+            facts={
+                "count": seqnos.total(),
+                "receiver_member": self._receivers(stream, [gap.revealed for gap in gaps]),
+            }
+            | facts,
             holds=holds,
             severity=severity,
         )

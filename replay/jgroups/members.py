@@ -159,6 +159,7 @@ class Members:
         self._socket_of: dict[str, str] = {}  # where each member was seen first
         self._spoke = False  # the local one
         self._dead: set[str | None] = set()  # whose place another one took
+        self._earlier: list[tuple[int, str | None]] = []  # until which frame who was here
         self._newest = self._begun = -1  # number of the last view, and when one began anew
         self._own_ids: dict[str, dict[int, Mark]] = {}  # destination -> IP id -> where it was seen
 
@@ -239,10 +240,15 @@ class Members:
             return False
         return at == self._socket_of.get(self.local or "")
 
-    def begun_anew(self, member: str) -> None:
+    def begun_anew(self, member: str, frame: int) -> None:
         """It has taken the local member's place."""
         self._dead.add(self.local)
+        self._earlier.append((frame, self.local))
         self.local, self._begun = member, self._newest
+
+    def at(self, frame: int) -> str | None:
+        """Who was here then."""
+        return next((member for until, member in self._earlier if frame < until), self.local)
 
     def is_local(self, member: str | None) -> bool:
         """Is it the member at this point, or another one at its host?"""

@@ -396,7 +396,7 @@ class McastEngine:
         self._is_gone()
         self.excluded = (event.first_mark(), ANEW)
         self._end_windows(event)
-        self.members.begun_anew(member)
+        self.members.begun_anew(member, event.frame)
         self.excluded = self.leaving = self.view = None
         self.epoch = Epoch()
 

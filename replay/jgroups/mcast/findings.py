@@ -40,6 +40,9 @@ class _McastFindings(WindowReporter[McastStream]):
     def receiver_of(self, stream: McastStream) -> str | None:
         return self.engine.members.local
 
+    def receiver_at(self, stream: McastStream, frame: int) -> str | None:
+        return self.engine.members.at(frame)
+
     # -- rows ------------------------------------------------------------------------------------
 
     def rows(self) -> Iterator[Result]:

@@ -136,7 +136,7 @@ class UnicastEngine:
             elif event.wire_kind == "LEAVE_RSP" and self.members.local in (event.destination,):
                 self.left = event.first_mark()
             elif self.members.takes_over(event):
-                self.members.begun_anew(str(event.source))
+                self.members.begun_anew(str(event.source), event.frame)
             return
         if event.source is None or event.destination is None:
             return
@@ -484,7 +484,7 @@ class UnicastEngine:
         self._known_views[view.creator, view.number] = view
         successor = self.members.begins_anew(view)
         if successor is not None:
-            self.members.begun_anew(successor)
+            self.members.begun_anew(successor, event.frame)
         local = self.members.local
         if local is None or local not in view.members:
             return

@@ -775,6 +775,21 @@ def test_who_asks_to_join_from_the_socket_of_a_member_in_the_view_has_taken_its_
     assert {rule for rule, _, _ in told.findings()} <= {"MC018"}
 
 
+def test_findings_name_the_process_that_was_there_then() -> None:
+    socket = replace(member(B), source="E")
+    join_req = replace(leave_rsp(), wire_kind="JOIN_REQ", source="E", destination=A)
+    missed = (msg(1), msg(3), TICK, xmit_req(2), msg(2), ack(3))
+    taken = (
+        socket, join_req, view("ABCE", 3, 4),
+        join_rsp("ABCE", 3, to="E", digest={A: (4, 4), B: (0, 0), C: (0, 0), "E": (0, 0)}),
+    )  # fmt: skip
+    missed_anew = (msg(5), msg(7), TICK, xmit_req(6, by="E"), msg(6))
+    first, both = heard(B, JOINED, *missed), heard(B, JOINED, *missed, *taken, *missed_anew)
+    assert first.finding("MC001")["facts"]["receiver_member"] == B
+    assert both.finding("MC001")["facts"]["receiver_member"] == [B, "E"]
+    assert both.finding("MC001")["seqnos"] == [[2, 2], [6, 6]]
+
+
 @pytest.mark.rule("W1")
 @pytest.mark.parametrize(("of", "sure"), [(A, "proven"), (C, "likely")])
 def test_to_one_that_joins_in_the_place_of_another_all_was_sent_that_its_coordinator_sends(
