@@ -38,6 +38,12 @@ class HeldBack:
         self.since = since
         self._samples = RangeSet()  # live ones
 
+    @property
+    def most(self) -> int:
+        """That waited at a time; none where nobody asked: all goes on with the first, be it one or
+        a run of them."""
+        return max((wait.count for wait in self.waits if wait.released != wait.held), default=0)
+
     def begin(self, mark: Mark | None) -> None:
         """Something waits, since then if nothing did before."""
         self.since = self.since or mark

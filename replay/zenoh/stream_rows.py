@@ -190,7 +190,7 @@ def _that_passed(
         "receiver_silent_ns": engine.moments.spoke_ns(source.receiver) if unheard else None,
         "receiver_due_ns": engine.moments.due_ns(source.receiver) if unheard else None,
         "flooded_ns": engine.link.floods[source.receiver].span_ns,
-        "held_max": None if one is None else max((w.count for w in one.held_back.waits), default=0),
+        "held_max": None if one is None else one.held_back.most,
         "queries_max": None if one is None else one.queries_max,
         "leg": engine.conversation,
         "transport": engine.link.transport,

@@ -12,6 +12,7 @@ from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.at_once import AtOnce
 from seqaudit.replay.zenoh.floods import TAKES, Floods, at_others
 from seqaudit.replay.zenoh.handed import Handed, Signs
+from seqaudit.replay.zenoh.held_back import HeldBack
 from seqaudit.replay.zenoh.lives import LAG_NS
 
 MS = 1_000_000
@@ -194,3 +195,16 @@ def test_sessions_of_a_node_that_listens_share_its_socket() -> None:
     told = dict(at_others({(0, name): one for name, one in rows.items()}))
     assert [name for _, name in told] == ["meets"]
     assert told[0, "meets"]["delivered"] is None
+
+
+def test_what_goes_on_with_the_first_of_it_did_not_wait() -> None:
+    """Nobody asked: how many rows there are of it depends on where a capture was cut."""
+    held, first = HeldBack(), Mark(1, MS)
+    held.begin(first)
+    held.add([(3, 20)])
+    held.end(first)
+    assert held.most == 0
+    held.begin(first)
+    held.add([(30, 34)])
+    held.end(Mark(2, 2 * MS))
+    assert held.most == 4
