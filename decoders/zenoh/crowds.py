@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from seqaudit.decoders.contract.arrow import distinct
 from seqaudit.decoders.contract.zenoh_detail import CROWD_NS, LEAST, MOST, ROOM
 from seqaudit.decoders.kernels.loader import Int64s
 
@@ -36,7 +37,7 @@ class Crowds:
         """
         if not len(at_ns):
             return _NONE
-        names = {number: hosts[number] for number in np.unique(host).tolist()}
+        names = {number: hosts[number] for number in distinct(host).tolist()}
         here = {name: number for number, name in names.items()}
         earlier = [here.get(name, -1 - place) for place, name in enumerate(self._hosts)]
         names |= dict(zip(earlier, self._hosts, strict=True))
@@ -45,7 +46,8 @@ class Crowds:
         at_ns = np.concatenate((self._at_ns, at_ns))
         found = crowds(host << 16 | port, at_ns)[len(self._host) :]
         last = at_ns >= at_ns.max() - CROWD_NS
-        kept, self._host = np.unique(host[last], return_inverse=True)
+        kept = distinct(host[last])
+        self._host = np.searchsorted(kept, host[last])
         self._hosts = [names[number] for number in kept.tolist()]
         self._port, self._at_ns = port[last], at_ns[last]
         return (found >= _TIGHT).astype(np.int64) + (found >= _FULL)
