@@ -173,10 +173,13 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             compared = [] if made else list(refuted_figures(recording, audited.report))
             others = [(name, of, why) for name, of, why in compared if why is not None]
             others += _others(way, one, spoiled, wholes.report(file), audited)
-            if places == (file,) and not made and not found:
-                beside = figures.beside(wholes.report(file), audited.report)
-                outcome.figures += beside.figures
-                others += beside.wrong
+            named = [place for place in places if place in recording.places]
+            if len(named) == len(places) and not made and not found:
+                both = wholes.report(*named), audited.report
+                for number in range(len(places)):
+                    beside = figures.beside(*(_of_one(report, number) for report in both))
+                    outcome.figures += beside.figures
+                    others += beside.wrong
             found += [
                 Violation("figure", way.name, text_of(one), subject.name, name, "error", of, why)
                 for name, of, why in others
@@ -216,6 +219,16 @@ def _places(
         return (file, None)
     names = [name for name, _ in spoiled.files]
     return tuple(name if name in recording.places else file for name in names)
+
+
+def _of_one(report: Mapping[str, Any], capture: int) -> Mapping[str, Any]:
+    """The rows of a report that are of one of its captures, and those that are of none."""
+    return {
+        name: [row for row in rows if row.get("capture", capture) in (capture, None)]
+        if isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows)
+        else rows
+        for name, rows in report.items()
+    }
 
 
 class _Wholes:

@@ -658,6 +658,32 @@ def _with_other(subject: Subject, choice: tuple[str, int]) -> Spoiled:
     return Spoiled(files, "each")
 
 
+#: Ways in which a vantage beside others is spoiled; each keeps its file and its vantage.
+_BESIDE: Final = ("head", "tail", "middle", "burst", "hole", "one-way-hole", "drop-0.1", "drop-1",
+                  "drop-5", "snap", "offset", "swap", "disorder", "deduplicated", "offloaded",
+                  "unsummed", "filter", "large", "coarse", "drift")  # fmt: skip
+
+
+def _each_spoiled(subject: Subject, seed: int) -> Spoiled:
+    """Two or more vantages of a run, each as it came from its own host, in any order."""
+    rng = _rng(subject, f"each spoiled {seed}")
+    by_name = {way.name: way for way in WAYS}
+    others = rng.sample(subject.others, rng.randint(1, len(subject.others)))
+    files, taken = [], []
+    for file, at, capture in [(subject.file, subject.at, subject.capture), *others]:
+        now = replace(subject, file=file, at=at, capture=capture)
+        name = rng.choice((*_BESIDE, ""))
+        choices = by_name[name].choices(now) if name else ()
+        if choices:
+            ((_, spoiled),) = by_name[name].spoil(now, rng.choice(choices)).files
+            if spoiled.records:
+                capture = spoiled
+                taken.append(name)
+        files.append((file, capture))
+    rng.shuffle(files)
+    return Spoiled(tuple(files), rng.choice(("each", "each", None)), ways=("together", *taken))
+
+
 def _with_skewed(subject: Subject, choice: tuple[str, int]) -> Spoiled:
     """Two captures of hosts whose clocks do not agree."""
     other, skew_ns = choice
@@ -913,6 +939,12 @@ WAYS: Final[tuple[Way, ...]] = (
         _with_other,
     ),
     Way("mirror", "audited together with a mirror of two hosts", _mirrors, _with_mirror),
+    Way(
+        "each-spoiled",
+        "audited together with other vantages, each spoiled in another way",
+        lambda s: range(64) if s.others else (),
+        _each_spoiled,
+    ),
     Way(
         "skewed",
         "audited together with another vantage whose clock is off",
