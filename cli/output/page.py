@@ -214,7 +214,7 @@ def _finding(
     where = _text(capture_name(capture))
     if finding["frame"] is not None:
         at = time_formatter(style, capture["first_ns"])(finding["at_ns"])
-        where += f", frame {_text(frame_at(finding))} at {_text(at)}"
+        where += f" at {_text(at)}, frame {_text(frame_at(finding))}"
     if finding["stream"] is not None:
         anchor = links.stream(finding)
         label = f"stream {_text(finding['stream'])}"

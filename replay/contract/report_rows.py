@@ -391,7 +391,7 @@ class FindingRow(TypedDict):
     text: str
     seqnos: Ranges
     frame: Annotated[int | None, "null: about no one moment"]
-    at_ns: Annotated[int | None, "null: about no one moment"]
+    at_ns: Annotated[int | None, "behind its frame where a wait ended; null: about no one moment"]
     evidence: list[EvidenceRow]
     filter: Annotated[str, "Wireshark's display filter that shows it"]
     file: NotRequired[str]

@@ -41,8 +41,8 @@ def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableT
         lines.append((head, 0))
         where = safe(names[finding["capture"]])
         if finding["frame"] is not None:
-            at = frame_at(finding)
-            where += f", frame {at} at {show_time(finding['at_ns'])}"
+            # Where a wait ended or nothing answered, its time is behind that of its frame.
+            where += f" at {show_time(finding['at_ns'])}, frame {frame_at(finding)}"
         if "subject" in finding:
             where += f", on {safe(finding['subject'])}"
         lines.append((Text(where), 2))

@@ -180,7 +180,7 @@ def test_frames_that_show_the_same_are_one_line() -> None:
 def test_findings_that_say_the_same_of_two_streams_are_told_apart(fixtures: Path) -> None:
     capture = fixtures / "raims" / "frame-chain-loss-1" / "B.pcap"
     told = CliRunner().invoke(main, ["audit", "--engine", "direct", str(capture)]).stdout
-    assert "frame 343 at 2026-11-20 22:53:38.827613Z, on _7500.TICK.A\n" in told
+    assert " at 2026-11-20 22:53:38.827613Z, frame 343, on _7500.TICK.A\n" in told
 
 
 def test_a_stream_of_all_subjects_of_a_path_says_so(fixtures: Path) -> None:
