@@ -37,6 +37,7 @@ class Asking:
         self.by_one: dict[int, tuple[int, frozenset[int]]] = {}
         self.passed = 0
         self.behind = False
+        self._again_told = 0  # heartbeats that tell of what it asked for last, and no more
         self.passed_beats = 0  # in a row, that tell of more than it seems to have, and no request
         self._before: Query | None = None
         self._brought = RangeSet()  # by answers before the last
@@ -57,6 +58,17 @@ class Asking:
         """A heartbeat tells of more than it seems to have: it asks then, if no query is open."""
         self.passed_beats += not still_open
 
+    def told_again(self, told: int) -> None:
+        """A heartbeat tells of no more than it has: one that was undeclared asks again (9.4)."""
+        self._again_told += told >= self.passed
+
+    def went_past(self, query: Query) -> bool:
+        """Whether it has handed on, or missed, what a query asked for first, and goes on."""
+        if query.first is None or self.passed > query.first:
+            return query.first is not None
+        heard = query.sort is Sort.HEARTBEAT and self._again_told >= MANY_TIMES
+        return heard and self.passed == query.first
+
     def went_on(self, last: int | None, mark: Mark) -> None:
         """What waited is handed on up to ``last`` as no query of it seems to be open."""
         self._alone = None if last is None else (mark.at_ns, last)
@@ -72,7 +84,7 @@ class Asking:
         It stands behind what came before its sender had read that; where it is from before what
         was handed on as nobody seemed to have asked, that was not so.
         """
-        self.passed_beats = 0
+        self.passed_beats = self._again_told = 0
         if self._alone is not None and (query.first or 0) <= self._alone[1]:
             self.behind = True
         if self.since is None:

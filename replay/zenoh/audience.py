@@ -331,6 +331,7 @@ class Audience:
         theirs = self._identities(endpoint, (subject, None))
         for (receiver, _, name), one in self._leave(theirs, mark):
             left = self._undeclared.setdefault((receiver, name), Undeclared())
+            one.life.left = one.subject == subject
             left.bordered |= one.untold.over(LEAVING) or one.untold.over(COMING)
             for lane in (one, *self.lanes_of(one).all):
                 if lane.last is not None:

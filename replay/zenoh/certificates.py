@@ -7,11 +7,13 @@ the capture lost a frame of that counter there. Contiguity on another priority o
 nothing, and numbers of 16 bits or less may hide a whole turn.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.zenoh.asking import Asking
 from seqaudit.replay.zenoh.hops import HopCounter, Stretch
+from seqaudit.replay.zenoh.lives import SubscriberLife
 from seqaudit.replay.zenoh.query import Had, Miss, Query, Sort
 from seqaudit.replay.zenoh.sources import Jump, Source
 
@@ -34,6 +36,7 @@ def recovered(
     *,
     in_order: bool,
     crossing: bool,
+    stays: Callable[[Query], bool],
 ) -> RangeSet:
     """Samples that were lacked, as requests say, and came by a reply, no live copy between.
 
@@ -41,6 +44,7 @@ def recovered(
         came_back: what only replies brought.
         in_order: the transport keeps order (TCP).
         crossing: samples do not leave in the order of their sns.
+        stays: whether the subscriber was there still when a query ended.
     """
     found = RangeSet()
     for query in queries:
@@ -52,7 +56,7 @@ def recovered(
             continue
         if not nothing_live_between(source, query.unread(crossing=crossing), query.ended.frame):
             continue
-        if not in_order and not _not_overtaken(query):
+        if not in_order and not (_not_overtaken(query) and stays(query)):
             continue
         stop = query.first + 1
         if query.sort is Sort.HEARTBEAT and query.last is not None and _alone(query, queries):
@@ -68,6 +72,25 @@ def _not_overtaken(query: Query) -> bool:
     transport would have dropped then: their counter has no hole up to the final and soon behind."""
     stretch = answered_whole(query)
     return stretch is not None and query.settled is not None and query.settled.by(stretch.end)
+
+
+def stays(
+    query: Query, source: Source, life: SubscriberLife, asking: Asking, *, alone: bool
+) -> bool:
+    """Whether a subscriber was there still when an answer came: it asked for more later, it is seen
+    to be undeclared, or samples come on that would not without it. Else that it was undeclared may
+    be missing here, which nothing shows where it was the last frame of its counter.
+
+    Args:
+        alone: nobody else at its endpoint subscribes to the source.
+    """
+    if life.left or asking.went_past(query):
+        return True
+    if query.ended is None or query.settled is None or source.live_at is None or not alone:
+        return False
+    # The publisher hears of it within the time that an answer takes, there and back.
+    soon = 2 * (query.ended.at_ns - query.asked.at_ns) <= query.settled.span_ns
+    return soon and query.settled.by(source.live_at)
 
 
 def _alone(query: Query, queries: Iterable[Query]) -> bool:

@@ -456,8 +456,8 @@ class ZenohEngine:
             return
         if self.link.unjoined(source.sender):
             source.untold = UNJOINED
-        source.live_ns = event.last_mark().at_ns
-        self.sources.came(source, source.live_ns)
+        source.live_at = event.last_mark()
+        self.sources.came(source, source.live_at.at_ns)
         arrival = Arrival(event.first_mark(), event.last_mark(), False, event.fresh_id, None)
         for subscriber in self.audience.of(source):
             if self.world is not None:

@@ -25,12 +25,14 @@ class SubscriberLife:
         since: job frame behind which it began; ``BEGINNING``: nothing shows that it was not there
             before.
         until: job frame that shows that it is over; ``END``: none does.
+        left: its node said that it was undeclared.
         node_gone: its node ended with it, if it ended; else it may subscribe on by another session.
     """
 
     number: int = 1
     since: int = BEGINNING
     until: int = END
+    left: bool = False
     node_gone: bool = True
 
     @property

@@ -3,7 +3,7 @@ where samples of a gap were lost."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
@@ -170,9 +170,22 @@ class ZenohReporter(Reporter[ZenohSubject]):
             mine = self.queries_of(subscriber)
             in_order = self.engine.link.transport == "tcp"
             crossing = source.node in self.engine.sources.crossing
-            back = certificates.recovered(
-                source, subscriber.recovered, mine, in_order=in_order, crossing=crossing
+            alone = not any(
+                one is not subscriber
+                and one.life.meets(subscriber.life.since, subscriber.life.until)
+                for one in self.engine.audience.everyone(source.receiver, source.source)
             )
+            stays = partial(
+                certificates.stays,
+                source=source,
+                life=subscriber.life,
+                asking=subscriber.asking,
+                alone=alone,
+            )
+            back = certificates.recovered(
+                source, subscriber.recovered, mine,
+                in_order=in_order, crossing=crossing, stays=stays,
+            )  # fmt: skip
             floods = self.engine.link.floods[source.receiver]
             for query in mine:
                 if floods.tight(query.asked, query.ended):  # what it brought may have been dropped

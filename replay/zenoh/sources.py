@@ -71,7 +71,7 @@ class Source:
     last: Mark | None = None
     before: Mark | None = None  # when the one before its last came, at the latest
     hop: Hop | None = None  # of its last accepted live sample
-    live_ns: int | None = None  # when that came
+    live_at: Mark | None = None  # when that came
     mixed: bool = False  # its samples use several counters
     session: int = 0  # in which its highest live sample came
     again: bool = False  # in a later session its numbers are lower: it began again under its id

@@ -147,8 +147,8 @@ def _left_before(engine: ZenohEngine, source: Source, subscriber: Subscriber) ->
         return False
     if engine.declared.since(source.receiver, subscriber.subject) is not None:
         return False
-    begun_ns, live_ns = engine.moments.first_ns, source.live_ns
-    return live_ns is None or (begun_ns is not None and live_ns - begun_ns < LAG_NS)
+    begun_ns, live = engine.moments.first_ns, source.live_at
+    return live is None or (begun_ns is not None and live.at_ns - begun_ns < LAG_NS)
 
 
 def _lacking(row: SamplesStreamRow, proven: int, why: str | None, more: int = 0) -> None:

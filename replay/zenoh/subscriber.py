@@ -185,6 +185,7 @@ class Subscriber:
         if self.calm and self.last is not None and told <= self.last:
             self.quiet_heartbeats += 1
             self._beat = told
+            self.asking.told_again(told)
         if self.heard is None or told > self.heard:
             self.heard, self.heard_at = told, mark
         if self.tracker is not None and self.last is not None and told > self.last:
