@@ -51,9 +51,9 @@ class ZenohComparison(BothEnds):
     ) -> Mapping[tuple[int, str], Detail]:
         if not self._seen:
             return {}
-        from seqaudit.replay.zenoh import again, far_end, floods, legs
+        from seqaudit.replay.zenoh import again, far_end, floods, legs, sessions
 
-        found = legs.across_sessions(self._seen, extents)
+        found = sessions.across_sessions(self._seen, extents)
         far = far_end.FarEnds(self._seen, lambda: rows(QUERY), far_end.doubted(worth))
         self._shown = far.shown
         for capture, stream, row in self._seen:

@@ -11,7 +11,8 @@ Comes in: the sample streams of all captures as ``replay.zenoh.findings`` summed
     two sessions of a node, in turn       sns between them: lost while there was none (ZN022)
     the same, sns used before             the source began again under its id (ZN026)
 
-Only what passed one place while the other was being captured is compared.
+Only what passed one place while the other was being captured is compared; it cannot be told where
+that one shows nothing behind it and the other goes on, or lacks frames.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,23 +20,17 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Final
 
-from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding
+from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding, Severity
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Worth
-from seqaudit.replay.sequence.ranges import Range, RangeSet, half_open, inclusive, total
-from seqaudit.replay.zenoh.both_ends import address as address_of
+from seqaudit.replay.sequence.ranges import Range, RangeSet, half_open, total
 from seqaudit.replay.zenoh.reasons import (
-    ASKED_LATER,
-    CLOSED,
     FIGURES,
-    HANDED,
+    HAD,
     HOLE,
-    LINKS,
+    OTHERS_HAD,
     RECOVERED,
-    SILENT,
-    WAITED,
 )
-from seqaudit.replay.zenoh.report_rows import CauseRow, MissRow
 
 SYSTEM: Final = "zenoh"
 #: Pairs of legs that are compared for one source.
@@ -54,13 +49,14 @@ RULES: Final = LINK_RULES | SESSION_RULES
 #: What more that was lost makes null.
 LOST: Final = ("lost", "unrecovered", "lost_seqnos", "unrecovered_seqnos")
 
-#: Cause of a miss that no session shows by itself.
-BETWEEN_SESSIONS: Final = "lost between two sessions"
-
 FIRST_LOST: Final = (
     "{count:sample} with which {sender_member} began left for {receiver_member} and did not come; "
     "a subscriber takes the first that comes for the beginning and does not ask."
 )
+
+#: Figures that are null for these are so as the capture lacks what came.
+LACKING: Final = (HOLE, HAD, OTHERS_HAD)
+ENDED: Final = "it shows nothing behind the last that left, where the other capture goes on"
 
 #: Kinds of streams that are looked at.
 COMPARED: Final = frozenset({"samples", "transport"})
@@ -92,6 +88,7 @@ class Leg:
     last_ns: int | None
     last_frame: int | None
     gone: bool  # its subscriber ended with it, or what it had at last is not here
+    doubt: str  # why its capture may not hold what came; empty if nothing says so
 
     @classmethod
     def of(cls, capture: int, stream: str, row: Row) -> "Leg":
@@ -106,6 +103,7 @@ class Leg:
             max((n for n in told if n is not None), default=-1), *told,
             row["first_ns"], row["last_ns"], row["last_frame"],
             row["subscriber_gone"] or row["unknown"].get("delivered") == HOLE,
+            next((why for why in LACKING if row["unknown"].get("lost") == why), ""),
         )  # fmt: skip
 
     def ended_before(self, other: "Leg") -> bool:
@@ -211,222 +209,6 @@ def lost_in(
             yield place, dict.fromkeys(names) | {"unknown": unknown}
 
 
-def across_sessions(
-    streams: Iterable[tuple[int, str, Row]], spans: Spans
-) -> dict[tuple[int, str], Row]:
-    """A subscriber outlives the sessions of its node: what lies between two of them it missed.
-
-    Its last sn is that of the session before (zenoh.md 9.4 keeps it by source, not by session), so
-    the first sample of the next one shows a gap. Where a query followed, the replay of that session
-    has it already.
-
-    Args:
-        streams: as for ``judge``, whose findings rest on the figures as they were.
-
-    Returns:
-        (capture, stream) of later rows to their ``misses`` and figures of what was lost.
-    """
-    turns: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}
-    places: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}
-    meeting: dict[tuple[int, str, str], list[tuple[str, Row]]] = {}  # by receiving host
-    streams = list(streams)
-    begun = _sessions_begun(streams)
-    for capture, stream, row in streams:
-        if row.get("kind") != "samples":
-            continue
-        if row["receiver"] and (row["delivered"] or row["lost_seqnos"]):
-            turns.setdefault((capture, row["source"], row["receiver"]), []).append((stream, row))
-        if row["delivered"]:
-            address = capture, row["source"], row["receiver_endpoint"]
-            places.setdefault(address, []).append((stream, row))
-            hosts = capture, row["source"], address_of(row["receiver_endpoint"])
-            meeting.setdefault(hosts, []).append((stream, row))
-    changed: dict[tuple[int, str], Row] = {
-        (capture, stream): dict.fromkeys(FIGURES)
-        | {"unknown": near["unknown"] | dict.fromkeys(FIGURES, why)}
-        for (capture, *_), rows in places.items()
-        for stream, near in rows
-        if (
-            why := _ended_unheard(
-                near,
-                rows,
-                spans[capture][1],
-                begun.get((capture, near["sender_node"] or "", near["receiver_endpoint"]), 0),
-            )
-        )
-        is not None
-    }
-    changed |= _by_two_links(meeting)
-    closed = frozenset(changed)
-    for (capture, *_), rows in turns.items():
-        rows.sort(key=lambda row: (row[1]["first_frame"], row[1]["subscriber"] or ""))
-        for place, (stream, row) in enumerate(rows):
-            before: list[tuple[str, Row]] = []
-            for name, near in rows[:place]:
-                if (
-                    near["delivered"]
-                    and near["first_frame"] < row["first_frame"]
-                    and _same_subscriber(near, row)
-                ):
-                    before.append((name, near))
-                    # Whoever has subscribed since is another.
-                    if near["subscriber_gone"] or (capture, name) in closed:
-                        before.clear()
-            if (capture, stream) in closed:
-                continue
-            over = [one for one in before if one[1]["last_frame"] < row["first_frame"]]
-            if not over:  # what came by one that went on it may have had before it asked, or not
-                changed |= _asked_for_meanwhile(capture, before, row)
-                continue
-            had: list[int] = []
-            for name, near in before:
-                known = changed.get((capture, name), {})
-                if kept := _not_asked_for_later(near | known, row):
-                    changed[capture, name] = known | kept
-                had += [last for _, last in (near | known | kept)["delivered"]]
-            if not had or not row["delivered"]:
-                continue
-            if figures := _missed_between(max(had), row) or _taken_for_repeats(max(had), row):
-                changed[capture, stream] = figures
-    return changed
-
-
-def _sessions_begun(streams: Iterable[tuple[int, str, Row]]) -> dict[tuple[int, str, str], int]:
-    """Capture, node and endpoint of a peer to when the last session of the two began, in ns."""
-    begun: dict[tuple[int, str, str], int] = {}
-    for capture, _, row in streams:
-        if row.get("kind") != "transport":
-            continue
-        for endpoint in row["leg"].split("|")[2:]:
-            way = capture, row["sender"], endpoint
-            begun[way] = max(begun.get(way, 0), row["first_ns"] or 0)
-    return begun
-
-
-def _by_two_links(
-    meeting: Mapping[tuple[int, str, str], Sequence[tuple[str, Row]]],
-) -> dict[tuple[int, str], Row]:
-    """Figures that are null, as samples came to a host by two links of one session."""
-    return {
-        (capture, stream): dict.fromkeys(FIGURES)
-        | {"unknown": row["unknown"] | dict.fromkeys(FIGURES, LINKS)}
-        for (capture, *_), rows in meeting.items()
-        for stream, row in rows
-        if any(_shares_a_session(row, other) for _, other in rows[:MAX_LEGS])
-    }
-
-
-def _shares_a_session(row: Row, other: Row) -> bool:
-    """Whether samples of a source come to a host by two links in turn, each by one of them, as
-    those of one session with several links do."""
-    if row["leg"] == other["leg"] or (
-        None not in (row["receiver"], other["receiver"]) and row["receiver"] != other["receiver"]
-    ):
-        return False
-    one, two = half_open(row["live"]), half_open(other["live"])
-    if not one or not two or one & two:
-        return False
-    return max(row["first_frame"], other["first_frame"]) < min(
-        row["last_frame"], other["last_frame"]
-    ) and max(one.first(), two.first()) < min(one.stop(), two.stop())
-
-
-def _ended_unheard(
-    near: Row, rows: Iterable[tuple[str, Row]], end_ns: int | None, begun_ns: int
-) -> str | None:
-    """Why nothing shows what reached a subscriber whose session ended without a word; null: it
-    does. Recorded, with ICMP as the only answer: a listener over UDP closes, its publisher goes on
-    with a session at the same address, and its sns go on; or the publisher is killed.
-
-    Args:
-        begun_ns: when the last session of its publisher's node at the same address began.
-    """
-    silent_ns, last_ns, live = near["receiver_silent_ns"], near["last_ns"], near["live"]
-    if silent_ns is None:
-        return None
-    unheard = near["transport"] == "udp" and silent_ns <= last_ns  # what came last, at least
-    if unheard and live:
-        later = [far for _, far in rows if last_ns < far["first_ns"] and far["leg"] != near["leg"]]
-        goes_on = any(far["live"] and live[-1][1] < far["live"][0][0] for far in later)
-        if goes_on or last_ns < begun_ns:  # its node had dropped this one
-            return CLOSED
-    if end_ns is None or near["subscriber_gone"] or end_ns <= near["receiver_due_ns"]:
-        return None
-    return SILENT if unheard else WAITED if near["open"] else None
-
-
-def _asked_for_meanwhile(
-    capture: int, before: Iterable[tuple[str, Row]], row: Row
-) -> dict[tuple[int, str], Row]:
-    """Sessions by which samples came that a later one, which has begun meanwhile, asks for."""
-    lacked = half_open(row["lost_seqnos"] or ())
-    why = dict.fromkeys(HANDED, ASKED_LATER)
-    return {
-        (capture, name): dict.fromkeys(HANDED) | {"unknown": near["unknown"] | why}
-        for name, near in before
-        if half_open(near["delivered"]) & lacked
-    }
-
-
-def _not_asked_for_later(near: Row, far: Row) -> Row:
-    """What it lacks by its requests of a later session it was not handed in this one: it came to a
-    node that had dropped the session (zenoh.md 2.4)."""
-    begin = far["live"][0][0] if far["live"] else None
-    lacked = [span for span in far["lost_seqnos"] or () if begin is None or span[0] < begin]
-    had = half_open(near["delivered"])
-    kept = had - half_open(lacked)
-    if kept == had:
-        return {}
-    told = {"delivered": inclusive(list(kept))}
-    lanes = near.get("subscribers")
-    return told | {"subscribers": lanes and [lane | told for lane in lanes]}
-
-
-def _same_subscriber(near: Row, far: Row) -> bool:
-    """By key expression; where a declaration was not captured, nothing speaks against it."""
-    return None in (near["subscriber"], far["subscriber"]) or (
-        bool(near["subscriber"] == far["subscriber"])
-    )
-
-
-def _missed_between(last: int, row: Row) -> Row:
-    known = half_open(row["unrecovered_seqnos"] or ())
-    between = RangeSet(known.missing(last + 1, row["delivered"][0][0]))
-    if not between:
-        return {}
-    lost = inclusive(list(between))
-    told = [
-        MissRow(
-            seqnos=[span],
-            nb=span[1] - span[0] + 1,
-            cause=BETWEEN_SESSIONS,
-            causes=[CauseRow(seqnos=[span], cause=BETWEEN_SESSIONS, shown_by=None)],
-            request_ids=[],
-            frame=row["first_frame"],
-            at_ns=row["first_ns"],
-        )
-        for span in lost
-    ]
-    figures: Row = {
-        "unrecovered_seqnos": lost,
-        "lost_seqnos": lost,
-        "unrecovered": between.total(),
-        "lost": between.total(),
-        "misses": told,
-    }
-    added = {name: more + row[name] for name, more in figures.items() if row[name] is not None}
-    return added | {
-        name: added[name][:MAX_RANGES] for name in ("unrecovered_seqnos", "lost_seqnos")
-        if name in added
-    }  # fmt: skip
-
-
-def _taken_for_repeats(last: int, row: Row) -> Row:
-    """Of a source that began again under its id: what its subscriber has had, it drops."""
-    left = [[max(a, last + 1), b] for a, b in row["delivered"] if b > last]
-    return {} if left == row["delivered"] else {"delivered": left}
-
-
 def _began_again(far: Leg, chosen: Sequence[Leg]) -> Iterator[PlacedFinding]:
     """Live sns in a later session of a node that an earlier one of it has shown already."""
     if not far.live or far.role == "sender" or far.receiver is None:
@@ -479,14 +261,16 @@ def _nothing_came(
         if any(far.live or far.role == "sender" for far in there) or not _while(near, spans[other]):
             continue
         known = max([_elsewhere(other, near.receiver, chosen), *(far.highest for far in there)])
+        doubt = _ended(near, other, spans) or next((far.doubt for far in there if far.doubt), "")
         for far in there:  # replies brought it some
             if first := _older(near, far):
-                yield other, _finding("ZN025", near, first, FIRST_LOST)
+                yield other, _finding("ZN025", near, first, FIRST_LOST, doubt)
         if lost := near.live.within(known + 1, near.live.stop()):
             yield other, _finding(
                 "ZN019", near, lost,
                 "{count:sample} of {sender_member}, all that left here, did not come to "
                 "{receiver_member}, and nothing told it of {count|it|them}.",
+                doubt,
             )  # fmt: skip
 
 
@@ -501,7 +285,8 @@ def _elsewhere(capture: int, receiver: str | None, chosen: Sequence[Leg]) -> int
 def _compared(near: Leg, far: Leg, chosen: Sequence[Leg], spans: Spans) -> Iterator[PlacedFinding]:
     rules = _comparable(near, far, spans)
     if rules == LINK_RULES:
-        yield from _link_findings(near, far, _elsewhere(far.capture, far.receiver, chosen))
+        elsewhere = _elsewhere(far.capture, far.receiver, chosen)
+        yield from _link_findings(near, far, elsewhere, _ended(near, far.capture, spans))
     elif rules == SESSION_RULES and far.first is not None:
         between = RangeSet([(near.highest + 1, far.first)])
         for leg in chosen:
@@ -523,6 +308,7 @@ def _compared(near: Leg, far: Leg, chosen: Sequence[Leg], spans: Spans) -> Itera
                 "{receiver_member}." if inside else
                 "{count:sample} of {sender_member} passed one end of {node} and not the other: "
                 "lost on a link of it, or in it.",
+                _ended(near, far.capture, spans) or far.doubt,
                 node=near.receiver,
             )  # fmt: skip
 
@@ -532,17 +318,29 @@ def _one_host(leg: Leg) -> bool:
     return len({end.rpartition(":")[0] for end in leg.link[1:]}) == 1
 
 
-def _link_findings(near: Leg, far: Leg, elsewhere: int) -> Iterator[PlacedFinding]:
+def _ended(near: Leg, other: int, spans: Spans) -> str:
+    """What to say of a capture that shows nothing behind the last samples that passed another
+    place, though there more passed: it had ended, or all of that was lost. Where that ends with
+    them too, both may have gone on in silence."""
+    (_, near_end), (_, far_end) = spans[near.capture], spans[other]
+    assert near_end is not None and far_end is not None and near.last_ns is not None
+    return ENDED if far_end < near.last_ns < near_end else ""
+
+
+def _link_findings(near: Leg, far: Leg, elsewhere: int, ended: str) -> Iterator[PlacedFinding]:
     """What left one end of a link and is not in the capture of the other end.
 
     Args:
         elsewhere: the highest sn that the receiving node was shown on any leg.
+        ended: see ``_ended``.
     """
+    doubt = ended or far.doubt
     if lost := list(near.live - far.live - far.not_captured):
         yield _finding(
             "ZN020", far, lost,
             "{count:sample} of {sender_member} left its end of the link and did not come to the "
             "end of {receiver_member}.",
+            doubt,
         )  # fmt: skip
     known = max(far.highest, elsewhere)
     if near.last is not None and near.last > known:
@@ -550,13 +348,15 @@ def _link_findings(near: Leg, far: Leg, elsewhere: int) -> Iterator[PlacedFindin
             "ZN019", far, [(known + 1, near.last + 1)],
             "The last {count:sample} of {sender_member} did not come to {receiver_member}, and "
             "nothing told it that {count|it exists|they exist}.",
+            doubt,
         )  # fmt: skip
     if first := _older(near, far):
-        yield _finding("ZN025", far, first, FIRST_LOST)
+        yield _finding("ZN025", far, first, FIRST_LOST, doubt)
     if near.heard is not None and (far.heard is None or near.heard > far.heard):
         yield _finding(
             "ZN021", far, [],
             "A heartbeat of {sender_member} that says {told} left and did not arrive.",
+            doubt,
             told=near.heard,
         )  # fmt: skip
 
@@ -566,19 +366,28 @@ def _older(near: Leg, far: Leg) -> list[Range]:
     return [] if far.first is None else near.live.within(0, far.first)
 
 
-def _finding(rule: str, far: Leg, seqnos: list[Range], text: str, **facts: object) -> PlacedFinding:
-    """Of what legs say together everything is likely: one capture may lack what the other has."""
+def _finding(
+    rule: str, far: Leg, seqnos: list[Range], text: str, doubt: str = "", **facts: object
+) -> PlacedFinding:
+    """Of what legs say together everything is likely: one capture may lack what the other has.
+
+    Args:
+        doubt: why the capture where nothing came may not hold it: then it cannot be told.
+    """
     assert far.last_frame is not None, "live samples passed"
     found = Finding(
         rule,
-        Certainty.LIKELY,
-        text,
+        Certainty.UNDECIDABLE if doubt else Certainty.LIKELY,
+        f"{text} (Or the capture of that end does not hold {{count|it|them}}: {doubt}.)"
+        if doubt
+        else text,
         system=SYSTEM,
         stream=far.stream,
         frame=far.last_frame,
         at_ns=far.last_ns,
         seqnos=seqnos[:MAX_RANGES],
         evidence=[Evidence(far.last_frame, "the last of its samples here")],
+        severity=Severity.INFO if doubt else None,
         facts={
             "count": total(seqnos),
             "sender_member": far.sender,

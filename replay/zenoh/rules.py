@@ -152,7 +152,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "The publisher's last samples did not reach the subscriber and nothing told it: no "
         "heartbeat, no newer sample, no miss callback.",
         "Captures of two places: the source's highest sn at the one is above all that was seen or "
-        "announced at the other.",
+        "announced at the other. It cannot be told where that capture lacks frames, or shows "
+        "nothing behind them and the other one does.",
         "Use heartbeats or periodic queries.",
         "zenoh.md 9.4, 11"),
     info(

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
-from seqaudit.replay.zenoh.legs import SILENCE_NS, across_sessions, judge, lost_beyond, lost_in
-from seqaudit.replay.zenoh.reasons import ASKED_LATER, CLOSED, SILENT, WAITED
+from seqaudit.replay.zenoh.legs import SILENCE_NS, judge, lost_beyond, lost_in
+from seqaudit.replay.zenoh.reasons import ASKED_LATER, CLOSED, HAD, HOLE, LATE, SILENT, WAITED
+from seqaudit.replay.zenoh.sessions import across_sessions
 
 SECOND = 1_000_000_000
 SPANS = [(0, 20 * SECOND), (0, 20 * SECOND), (0, 20 * SECOND)]
@@ -83,16 +84,31 @@ def test_a_heartbeat_that_did_not_arrive() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "certainty"),
-    [(3 * SECOND, "likely"), (SECOND, "likely"), (2 * SECOND - SILENCE_NS - 1, None)],
+    ("near_end", "end", "certainty"),
+    [
+        (9 * SECOND, 3 * SECOND, "likely"),
+        (9 * SECOND, SECOND, "cannot be told"),  # the other one shows what passed behind them
+        (2 * SECOND, SECOND, "likely"),  # both may have gone on in silence
+        (9 * SECOND, 2 * SECOND - SILENCE_NS - 1, None),
+    ],
 )
 def test_only_what_passed_while_the_other_was_captured_is_compared(
-    end: int, certainty: str | None
+    near_end: int, end: int, certainty: str | None
 ) -> None:
     rows = row([[0, 9]], "sender"), row([[0, 8]], "receiver")
-    found = told(*rows, spans=[(0, 9 * SECOND), (-9 * SECOND, end)])
+    found = told(*rows, spans=[(0, near_end), (-9 * SECOND, end)])
     assert {sure for _, _, sure in found} == ({certainty} if certainty else set())
     assert told(*rows, spans=[(0, 9 * SECOND), (2 * SECOND, 9 * SECOND)]) == []
+
+
+@pytest.mark.parametrize(
+    ("why", "certainty"), [(HOLE, "cannot be told"), (HAD, "cannot be told"), (LATE, "likely")]
+)
+def test_what_the_other_capture_lacks_may_have_come(why: str, certainty: str) -> None:
+    rows = row([[0, 9]], "sender"), row([[2, 8]], "receiver", unknown={"lost": why})
+    assert {(rule, sure) for rule, _, sure in told(*rows)} == {
+        ("ZN019", certainty), ("ZN020", certainty), ("ZN025", certainty),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("role", "inside"), [("sender", True), ("receiver", False)])
