@@ -24,6 +24,7 @@ from seqaudit.replay.contract.report_rows import (
     Severity,
     StreamRow,
     more_lost,
+    unproven_lost,
 )
 from seqaudit.replay.contract.rule import Rule, error
 
@@ -255,9 +256,12 @@ def _line(stream: StreamRow, path: str, figure: str, limit: int) -> BudgetLine:
     result = BudgetResult.UNKNOWN if value is None else outcome
     if result is BudgetResult.KEPT and (most is None or most > limit):
         result, why = BudgetResult.UNKNOWN, f"more may have been lost: {ONLY_BOUNDS}"
+    least = at_least(stream, figure)
+    if result is BudgetResult.EXCEEDED and least is not None and least <= limit:
+        why = "lost, or not captured: no frame shows which"
     return BudgetLine(
         stream["capture"], path, named(stream), figure, shown(figure, limit),
-        "-" if value is None else shown_bounds(figure, value, most), result, why, stream["id"],
+        "-" if least is None else shown_bounds(figure, least, most), result, why, stream["id"],
     )  # fmt: skip
 
 
@@ -272,6 +276,15 @@ def at_most(stream: StreamRow, figure: str) -> int | None:
         most["lost"] += more
         most["unrecovered"] = (most["unrecovered"] or 0) + more
     return measured(most, figure)[0]
+
+
+def at_least(stream: StreamRow, figure: str) -> int | None:
+    """What of a figure frames prove, where ``measured`` has what was lost or not captured in it."""
+    least = stream.copy()
+    if figure in _LOSSES and (unproven := unproven_lost(stream)):
+        for key in ("lost", "unrecovered"):
+            least[key] = max((stream[key] or 0) - unproven, 0)
+    return measured(least, figure)[0]
 
 
 def measured(stream: StreamRow, figure: str) -> tuple[int | None, str]:

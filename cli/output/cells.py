@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from seqaudit.cli.output.verdict import plural
 from seqaudit.replay.contract.capture_rows import CaptureRow
-from seqaudit.replay.contract.report_rows import GapRow, Report, StreamRow, more_lost
+from seqaudit.replay.contract.report_rows import GapRow, Report, StreamRow, more_lost, unproven_lost
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -26,11 +26,16 @@ def count_of(gap: GapRow) -> str:
 
 def counted(stream: StreamRow, name: str) -> str:
     """A count of a stream; of what was lost where only bounds are known, these."""
-    least = cast("int | None", stream.get(name))
+    told = cast("int | None", stream.get(name))
+    if name not in ("lost", "unrecovered") or told is None:
+        return count(told)
     more = more_lost(stream)
-    if name not in ("lost", "unrecovered") or least is None or more == 0:
-        return count(least)
-    return _bounds(least, None if more is None else least + more)
+    least = max(told - unproven_lost(stream), 0)
+    return (
+        count(told)
+        if more == 0 and least == told
+        else _bounds(least, None if more is None else told + more)
+    )
 
 
 def _bounds(least: int, most: int | None) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from seqaudit.cli.output.outcomes import SEVERITIES
 from seqaudit.cli.output.times import duration
-from seqaudit.replay.contract.report_rows import Report, StreamRow, more_lost
+from seqaudit.replay.contract.report_rows import Report, StreamRow, more_lost, unproven_lost
 
 #: What the numbers of a stream count, where it is not messages: links that carry messages of
 #: others have losses of their own.
@@ -48,6 +48,7 @@ def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
     """What was lost, a clause a unit; of two lines that carry the same, what both lost counts."""
     by_unit: dict[str, list[int]] = {}
     slowest: dict[str, int] = {}
+    unproven: Counter[str] = Counter()
     untold, more = set(), set()
     for stream in streams:
         lost, times = stream.get("lost"), stream.get("recovery_ns")
@@ -64,6 +65,7 @@ def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
         counts = by_unit.setdefault(unit, [0, 0])
         counts[0] += lost
         counts[1] += gone
+        unproven[unit] += unproven_lost(stream)
         if times and times["max"] is not None:
             slowest[unit] = max(times["max"], slowest.get(unit, 0))
     pairs = _pairs(report)
@@ -75,7 +77,7 @@ def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
     for row in [*streams, *pairs]:
         early[UNITS.get(row.get("system", "feed"), "message")] += row.get("open_at_end") or 0
     parts = [
-        _loss(unit, lost, gone, slowest.get(unit), at_least=unit in more)
+        _loss(unit, lost, gone, slowest.get(unit), unproven[unit], at_least=unit in more)
         + ("" if lost or unit not in untold else " where that can be told")
         for unit, (lost, gone) in by_unit.items()
     ]
@@ -86,7 +88,13 @@ def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
     ]
 
 
-def _loss(unit: str, lost: int, gone: int, slowest: int | None, *, at_least: bool) -> str:
+def _loss(
+    unit: str, lost: int, gone: int, slowest: int | None, unproven: int, *, at_least: bool
+) -> str:
+    """
+    Args:
+        unproven: how many of them were lost, or not captured.
+    """
     if not lost:
         return f"no {unit} lost"
     back = lost - gone
@@ -99,7 +107,9 @@ def _loss(unit: str, lost: int, gone: int, slowest: int | None, *, at_least: boo
     else:
         how = f"{back:,} recovered, {gone:,} not"
     took = "" if slowest is None or not back else f", slowest after {duration(slowest)}"
-    return f"{'at least ' * at_least}{plural(lost, unit)} lost, {how}{took}"
+    proven = f" ({lost - unproven or 'none'} proven lost)" if unproven else ""
+    was = f"lost or not captured{proven}" if unproven else "lost"
+    return f"{'at least ' * at_least}{plural(lost, unit)} {was}, {how}{took}"
 
 
 def _findings(report: Report) -> str:

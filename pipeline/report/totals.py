@@ -14,6 +14,7 @@ from seqaudit.replay.contract.report_rows import (
     SeverityCounts,
     StreamRow,
     more_lost,
+    unproven_lost,
 )
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import BETWEEN, MEMBER, UNKNOWN, Vantage
@@ -156,6 +157,7 @@ def messages_of(
     known: set[str] = set()
     null: set[str] = set() if whole else set(LOSSES)
     more: int | None = 0  # that may have been lost beside what was at least
+    unproven = 0  # of what was lost, what was lost, or not captured
     for stream in streams:
         if stream.get("kind") == _LINE:
             continue
@@ -167,6 +169,7 @@ def messages_of(
             elif key in (stream.get("unknown") or ()) and not sent_here(stream, vantages):
                 null.add(key)
         more = _sum(more, more_lost(stream))
+        unproven += unproven_lost(stream)
     for pair in pairs:
         messages += pair["messages"]
         sums["recovered"] += pair["recovered"]
@@ -182,6 +185,7 @@ def messages_of(
         "messages": messages,
         "lost": lost,
         "lost_upper": None if lost is None else _sum(lost, more),
+        "lost_proven": None if lost is None else lost - unproven,
         "recovered": figure("recovered"),
         "unrecovered": figure("unrecovered"),
     }

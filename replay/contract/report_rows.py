@@ -176,6 +176,7 @@ class StreamRow(StreamFigures, StreamPlace):
     session_start_captured: NotRequired[bool]
     by_wire_kind: NotRequired[ByKind]
     open: NotRequired[int | None]
+    lost_proven: NotRequired[int | None]
     not_asked_for: NotRequired[int]
     no_longer_asked_for: NotRequired[int]
     network_duplicates: NotRequired[NetworkDuplicates]
@@ -198,6 +199,13 @@ def more_lost(stream: StreamRow) -> int | None:
     lost = stream.get("lost")
     most = cast("int | None", stream.get("lost_upper", lost))
     return 0 if lost is None else None if most is None else most - lost
+
+
+def unproven_lost(stream: StreamRow) -> int:
+    """How many of what it has as lost no frames prove to be: they were lost, or not captured. 0
+    where its figure is null or a least one."""
+    proven, lost = stream.get("lost_proven"), stream.get("lost")
+    return 0 if proven is None or lost is None else lost - proven
 
 
 class StateRow(TypedDict):
@@ -463,8 +471,15 @@ class LossTotals(TypedDict):
     """What became of messages; null where a part is."""
 
     messages: int | None
-    lost: Annotated[int | None, "at least; exact where lost_upper is the same"]
+    lost: Annotated[
+        int | None,
+        "exact where lost_upper and lost_proven are the same; less than lost_upper: at "
+        "least; more than lost_proven: at most",
+    ]
     lost_upper: Annotated[int | None, "at most; null where lost is, or nothing bounds it"]
+    lost_proven: Annotated[
+        int | None, "of lost, without what was lost, or not captured (zenoh); null where lost is"
+    ]
     recovered: int | None
     unrecovered: Annotated[int | None, "at least, as lost: lost less recovered"]
 

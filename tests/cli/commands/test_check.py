@@ -99,6 +99,30 @@ def test_a_loss_of_which_only_bounds_are_known_keeps_what_it_keeps_at_most(
         assert line.measured == ("3 or more" if upper is None else f"3 to {upper}")
 
 
+@pytest.mark.parametrize(
+    ("proven", "limit", "measured", "why"),
+    [
+        (0, 0, "0 to 3", "lost, or not captured: no frame shows which"),
+        (2, 1, "2 to 3", ""),
+        (0, 3, "0 to 3", None),
+        (3, 0, "3", ""),
+    ],
+)
+def test_what_was_lost_or_not_captured_exceeds_a_budget_and_says_so(
+    proven: int, limit: int, measured: str, why: str | None
+) -> None:
+    stream = {
+        "capture": 0, "id": "x", "system": "zenoh", "sender_name": "B", "sender": "uuid",
+        "messages": 10, "copies": 0, "lost": 3, "unrecovered": 3, "lost_proven": proven,
+        "unknown": {},
+    }  # fmt: skip
+    report: Any = {"captures": [{"capture": 0, "path": "a/C.pcap"}], "streams": [stream],
+                   "findings": []}  # fmt: skip
+    (line,) = judged(report, Budget((Scope({}, {"lost": limit}),)))
+    assert line.result is (Outcome.KEPT if why is None else Outcome.EXCEEDED)
+    assert (line.measured, line.why) == (measured, why or "")
+
+
 def test_of_several_scopes_that_fit_the_last_one_decides() -> None:
     stream = {
         "capture": 0, "id": "x", "system": "nakack4", "sender_name": "B", "sender": "uuid",

@@ -120,6 +120,26 @@ def test_of_what_is_lost_and_only_bounded_the_least_is_said(
     assert counted(bounded, "recovered") == "0"
 
 
+@pytest.mark.parametrize(
+    ("gone", "proven", "said", "lost", "unrecovered"),
+    [
+        (3, 3, "3 messages lost, none recovered", "3", "3"),
+        (3, 1, "3 messages lost or not captured (1 proven lost), none recovered", "1 to 3",
+         "1 to 3"),
+        (3, 0, "3 messages lost or not captured (none proven lost), none recovered", "0 to 3",
+         "0 to 3"),
+        (1, 1, "3 messages lost or not captured (1 proven lost), 2 recovered, 1 not", "1 to 3",
+         "0 to 1"),
+    ],
+)  # fmt: skip
+def test_what_was_lost_or_not_captured_is_not_called_lost(
+    gone: int, proven: int, said: str, lost: str, unrecovered: str
+) -> None:
+    told = stream(3, gone, recovered=3 - gone) | {"lost_proven": proven}
+    assert f": {said}; no errors" in verdict(report(told))[0]
+    assert (counted(told, "lost"), counted(told, "unrecovered")) == (lost, unrecovered)
+
+
 def test_what_cannot_be_told_is_a_line_of_its_own() -> None:
     assert verdict(report(stream(None)))[1:] == [
         "What was lost cannot be told in 1 stream; seqaudit show streams says why."

@@ -45,8 +45,14 @@ def totals(*streams: Any, at: Vantage = AT_B, decoded: int = 9) -> LossTotals:
 
 def test_losses_of_streams_add_up() -> None:
     assert totals(stream(2), stream(1)) == {
-        "messages": 10, "lost": 3, "lost_upper": 3, "recovered": 3, "unrecovered": 3
+        "messages": 10, "lost": 3, "lost_upper": 3, "lost_proven": 3, "recovered": 3,
+        "unrecovered": 3,
     }  # fmt: skip
+
+
+def test_what_was_lost_or_not_captured_is_not_proven_in_the_sum_either() -> None:
+    told = totals(stream(7, lost_proven=2), stream(1), stream(0, lost_proven=0))
+    assert (told["lost"], told["lost_upper"], told["lost_proven"]) == (8, 8, 3)
 
 
 @pytest.mark.parametrize(("upper", "most"), [(5, 6), (None, None)])
@@ -57,7 +63,7 @@ def test_a_sum_of_bounds_has_bounds(upper: int | None, most: int | None) -> None
 
 def test_a_total_that_is_null_has_no_bounds() -> None:
     told = totals(stream(2, lost_upper=5), stream(None, "between"), at=NOWHERE)
-    assert (told["lost"], told["lost_upper"]) == (None, None)
+    assert (told["lost"], told["lost_upper"], told["lost_proven"]) == (None, None, None)
 
 
 def test_a_total_is_null_where_a_part_is() -> None:
@@ -86,7 +92,8 @@ def test_where_nothing_is_numbered_nobody_knows_what_was_lost() -> None:
 
 def test_a_capture_without_messages_lost_none() -> None:
     assert totals(decoded=0) == {
-        "messages": 0, "lost": 0, "lost_upper": 0, "recovered": 0, "unrecovered": 0
+        "messages": 0, "lost": 0, "lost_upper": 0, "lost_proven": 0, "recovered": 0,
+        "unrecovered": 0,
     }  # fmt: skip
 
 
