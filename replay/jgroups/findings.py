@@ -81,11 +81,11 @@ _FIRST_IN_HOLES: Final = (
     "it asked for: lost or late, or dropped inside it after {count|it|they} had come in bytes of "
     "their connection that are not in this capture"
 )
-#: What came then is not in the capture: a repair, or the original.
-_UNSEEN: Final = (
+#: The original is not in the capture, and may have come.
+_AT_ONCE: Final = (
     "{receiver_member} asked once for {count:message} of {sender_member}, as HIGHEST_SEQNO makes "
-    "it do at once, and had {count|it|them} later; no copy is in this capture: lost, or late, or "
-    "not read yet when it asked."
+    "it do at once, and had {count|it|them} later: lost, or late, or come just before, which is "
+    "not in this capture, and not read yet when it asked."
 )
 #: MC005, UC034: where no time shows that it was.
 _UNREAD: Final = ", or not read yet when it asked"
@@ -128,9 +128,8 @@ class WindowReporter(Reporter[S]):
         unasked = _taken(ranges, window.ways.by_others)
         rebuilt = _taken(ranges, window.ways.by_rebuilt)
         in_holes = _taken(ranges, window.ways.in_holes)
+        unread = _taken(ranges, window.ways.unread)
         unseen = RangeSet(parts_of(gaps, Outcome.REPAIRED)) & ranges
-        unread = _taken(ranges, unseen & window.ways.unread)
-        unseen -= unread
         earlier = RangeSet()
         for outcome in (Outcome.RECOVERED, Outcome.EITHER, Outcome.REPAIRED):
             for part in window.before.get(outcome, ()):
@@ -157,7 +156,7 @@ class WindowReporter(Reporter[S]):
                 "{count:message} of {sender_member} came to {receiver_member} only as a repair "
                 "that " + by + ", or missed by the capture.",
             )  # fmt: skip
-        yield from self._of_gaps(stream, rule, gaps, unread, LIKELY, _UNSEEN)
+        yield from self._of_gaps(stream, rule, gaps, unread, LIKELY, _AT_ONCE)
         yield from self._of_gaps(
             stream, rule, every, earlier, UNDECIDABLE,
             "{count:message} of {sender_member} {count|was|were} asked for and came; "

@@ -14,6 +14,8 @@ from seqaudit.replay.sequence.gaps import (
 )
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
+#: No member's ticks are closer.
+BUSY_NS: Final = 100_000_000
 #: An original may come so many times later than any other did.
 LATER: Final = 2
 
@@ -31,8 +33,8 @@ class OtherWays:
         late: repaired, and the original may come later still, as others of the stream did; or it
             may be what came and is not in the capture, which lacks others as well.
         in_holes: may have come in bytes of a TCP connection that the capture lacks.
-        unread: asked for at no tick, and no copy is in the capture: what HIGHEST_SEQNO names a
-            member asks for at once, also if it is just reading it.
+        unread: asked for at no tick, and the capture may lack that it had come: what HIGHEST_SEQNO
+            names a member asks for at once, also if it is just reading it.
     """
 
     by_others: RangeSet = field(default_factory=RangeSet)
@@ -60,11 +62,19 @@ class OtherWays:
             if not gap.requests:
                 self.by_rebuilt.add(gap.first, gap.stop)
 
-    def had_unseen(self, gap: Gap, piece: Range) -> None:
-        """It was asked for, and had without a copy in the capture. Only a request shows it, or
-        HIGHEST_SEQNO, and only one: no tick need have seen that it was missing."""
+    def asked_at_once(self, gap: Gap, piece: Range, outcome: Outcome) -> None:
+        """It was asked for, and had. Only a request shows it, or HIGHEST_SEQNO, and only one: no
+        tick need have seen that it was missing.
+
+        If a copy came, the original may have come just before, where its sender was sending: who
+        has been idle for a tick sends HIGHEST_SEQNO, and who is just sending the next message.
+        """
         by_one = gap.requests == 1 and gap.asks[0].number == 1
-        if by_one and gap.revealed_by in (BY_REQUEST, BY_HIGHEST):
+        if not by_one or gap.revealed_by not in (BY_REQUEST, BY_HIGHEST):
+            return
+        before, revealed = gap.before, gap.revealed
+        idle = before is not None and revealed.at_ns - before.at_ns >= BUSY_NS
+        if outcome is Outcome.REPAIRED or not idle:
             self.unread.add(*piece)
 
     def came_outside(self, ranges: RangeSet) -> None:
@@ -100,7 +110,7 @@ class OtherWays:
 
     def no_loss(self) -> RangeSet:
         """That it was asked for shows no loss."""
-        return self.by_rebuilt | self.in_holes
+        return self.by_rebuilt | self.in_holes | self.unread
 
     def came(self) -> RangeSet:
         """May have come to the receiver, whose window lacked it when it asked."""

@@ -470,8 +470,8 @@ class ReceiverModel(CopiesOfArrived):
             and (before is None or before.frame <= moved.frame)
         ):
             self.ways.by_rebuilt.add(*piece)
-        if outcome is Outcome.REPAIRED:
-            self.ways.had_unseen(gap, piece)
+        if outcome in (Outcome.REPAIRED, Outcome.RECOVERED):
+            self.ways.asked_at_once(gap, piece, outcome)
         super()._part_ended(gap, piece, outcome, part)
 
     def _asked_at_ticks(self, first: int, stop: int) -> list[Range]:

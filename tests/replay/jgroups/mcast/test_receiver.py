@@ -383,6 +383,17 @@ def test_a_lost_last_message_is_revealed_by_highest_seqno_and_asked_for_at_once(
 
 
 @pytest.mark.rule("R11")
+def test_what_highest_seqno_of_a_busy_sender_has_asked_for_may_have_come_just_before() -> None:
+    # 2 is being sent as the tick names it; its frame is missing in the capture [r-n2-join-5].
+    asked = (highest(2), xmit_req(2), 5, msg(2))
+    told = heard("B", JOINED, msg(1), *asked, ack(2))
+    assert told.findings() == [("MC001", "likely", [[2, 2]]), ("MC003", "likely", [[2, 2]])]
+    assert told.told("lost") == {"lost": None}
+    again = heard("B", JOINED, msg(1), highest(2), xmit_req(2), 600, *asked, ack(2))
+    assert again.findings()[0] == ("MC001", "proven", [[2, 2]])
+
+
+@pytest.mark.rule("R11")
 def test_highest_seqno_asks_at_once_for_its_own_seqno_only_the_rest_by_the_tick_rule() -> None:
     given = {"xmit_interval_ms": 1000}
     assert too_early(msg(1), highest(4), xmit_req(4), **given) == []
@@ -413,7 +424,7 @@ def test_after_highest_seqno_who_does_not_ask_at_once_had_the_message() -> None:
     assert told.findings() == [("CP007", "likely", [[2, 2]])]
     paused = heard("B", JOINED, msg(1), ack(1), highest(2), 30, msg(1, by=C), 30, msg(2))
     assert paused.gaps() == [("recovered or late", [[2, 2]])], "it has not shown that it runs"
-    asked = heard("B", JOINED, msg(1), highest(2), xmit_req(2), msg(2))
+    asked = heard("B", JOINED, msg(1), 200, highest(2), xmit_req(2), msg(2))
     assert asked.gaps() == [("recovered", [[2, 2]])]
 
 
@@ -801,10 +812,10 @@ def test_to_one_that_joins_in_the_place_of_another_all_was_sent_that_its_coordin
     digest = {A: (6, 6), B: (0, 0), C: (6, 6), "E": (0, 0)}
     told = heard(
         B, JOINED, msg(1, 3), ack(3), msg(1, 3, by=C), ack(3, of=C), socket, join_req,
-        join_rsp("ABCE", 3, to="E", digest=digest), TICK, highest(7, by=of),
-        xmit_req(7, by="E", of=of), msg(7, by=of),
+        join_rsp("ABCE", 3, to="E", digest=digest), TICK, highest(8, by=of),
+        xmit_req(8, by="E", of=of), TICK, xmit_req(7, 8, by="E", of=of), msg(7, 8, by=of),
     )  # fmt: skip
-    assert told.findings("MC018", "MC016") == [("MC001", sure, [[7, 7]]), ("MC003", sure, [[7, 7]])]
+    assert ("MC001", sure, [[7, 8]]) in told.findings()
 
 
 #: C joins A; what B sends meets no window before the view with it is installed (R2).
@@ -1156,7 +1167,7 @@ def test_what_a_request_for_a_higher_seqno_leaves_out_had_arrived() -> None:
 
 def test_a_request_after_highest_seqno_says_nothing_of_lower_ones() -> None:
     """It is for that seqno only, at once (jgroups.md 5.4)."""
-    told = heard("B", JOINED, msg(1), msg(3), highest(4), xmit_req(4), xmit_rsp(4))
+    told = heard("B", JOINED, msg(1), msg(3), 200, highest(4), xmit_req(4), xmit_rsp(4))
     assert told.gaps() == [("open at the capture's end", [[2, 2]]), ("recovered", [[4, 4]])]
 
 
