@@ -461,10 +461,10 @@ class JudgedStream:
     def _nobody_can_have_asked(
         self, gap: Gap, piece: Range, arrival: Arrival, *, newer: bool
     ) -> bool:
-        """A2. ``newer``: by its IP ids it was sent after the message that revealed the gap."""
-        return not newer and self._too_soon(gap, arrival)
-
-    def _too_soon(self, gap: Gap, arrival: Arrival) -> bool:
+        """A2. ``newer``: by its IP ids it was sent after the message that revealed the gap: threads
+        of its sender exchange two, or somebody's ticks are closer than we were told."""
+        if newer and arrival.first.at_ns - gap.revealed.at_ns > HORIZON_NS:
+            return False
         since = gap.before if gap.before is not None else gap.revealed
         return arrival.last.at_ns - since.at_ns < self._interval_ns
 

@@ -455,10 +455,9 @@ class ReceiverModel(CopiesOfArrived):
     ) -> bool:
         if self.highest_told is not None and piece[0] <= self.highest_told < piece[1]:
             return False
-        took_ns = self._elapsed.at_least(gap.revealed, arrival.first)
-        if newer and not self._interval_given and took_ns > HORIZON_NS:
-            return False  # another member asks sooner than by default
-        return not self._at_once and self._too_soon(gap, arrival)
+        if self._at_once:
+            return False
+        return super()._nobody_can_have_asked(gap, piece, arrival, newer=newer)
 
     def _part_ended(self, gap: Gap, piece: Range, outcome: Outcome, part: Part) -> None:
         """What may have come to the window before a merge, though it shows after it, the new one

@@ -1256,8 +1256,8 @@ def test_what_was_sent_after_a_later_message_another_member_may_have_asked_for()
     }
     assert told.gaps() == [("recovered or late", [[2, 2]])]
     assert told.findings() == [("MC001", "likely", [[2, 2]])]
-    # who is told that nobody asks so soon knows that its sender sent it late
-    assert heard("B", *story, xmit_interval_ms=500).told("lost", "reordered") == {
-        "lost": 0,
-        "reordered": 1,
-    }
+    # B's own ticks tell nothing of theirs, nor does a pause of nothing [s-n2-lastlost-4]
+    slow = heard("B", *begun[:-1], 300, msg(2, ip_id=13), ack(4), xmit_interval_ms=900)
+    assert slow.told("lost", "reordered") == {"lost": None, "reordered": 0}
+    threads = heard("B", *begun[:3], 5, msg(2, ip_id=13), ack(3))
+    assert threads.told("lost", "reordered") == {"lost": 0, "reordered": 1}

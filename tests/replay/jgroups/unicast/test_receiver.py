@@ -299,6 +299,14 @@ def test_a_late_original_is_reordering_by_its_ip_id() -> None:
     assert both.told("lost_seqnos") == {"lost_seqnos": []}
 
 
+@pytest.mark.rule("unicast B17")
+def test_what_threads_of_its_sender_exchanged_nobody_asked_for() -> None:
+    # send_atomically is off, so 3 may leave before 2 [s-u4n4-senders-3].
+    threads = heard(B, data(1, ip_id=10), data(3, ip_id=11), data(2, ip_id=12), ack(3, 1))
+    assert threads.gaps() == [("reordered", [[2, 2]])]
+    assert threads.told("lost") == {"lost": 0}
+
+
 @pytest.mark.rule("unicast B18")
 def test_an_empty_request_is_counted_and_asks_for_nothing() -> None:
     told = heard(B, data(1), data(2), TICK, ack(2, 1), request())
