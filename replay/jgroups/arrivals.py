@@ -42,7 +42,7 @@ from seqaudit.replay.sequence.gaps import (
     Outcome,
     Part,
 )
-from seqaudit.replay.sequence.ip_ids import IpIds
+from seqaudit.replay.sequence.ip_ids import IpIds, sent_later
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
 
@@ -514,10 +514,8 @@ class JudgedStream:
         """It is, if the copy is older than the resend by its IP id; without ids, if the two are
         one more than was asked for, one of them was the original.
         """
-        gap, fresh_id = answered.gap, answered.fresh_id
-        if fresh_id is None or event.fresh_id is None:
-            return gap.requests == 1
-        return 0 < (fresh_id - event.fresh_id) % 65536 < 32768
+        older = sent_later(answered.fresh_id, event.fresh_id)
+        return answered.gap.requests == 1 if older is None else older
 
     def _was_late(self, gap: Gap, first: int, stop: int, took_ns: int) -> None:
         taken = gap.parts[Outcome.RECOVERED]

@@ -33,13 +33,6 @@ LAST_OWN: Final = 8
 _WRAP: Final = 1 << 32
 
 
-def sent_later(fresh_id: int | None, than: int | None) -> bool:
-    """Was a datagram sent after another one of the same sender, by their IP ids?"""
-    if not fresh_id or than is None:
-        return False
-    return 0 < (fresh_id - than) % 65536 < 32768
-
-
 def in_order(elapsed: Elapsed, one: Mark, other: Mark) -> bool:
     """Are two frames further apart than capturing machines exchange them?
 

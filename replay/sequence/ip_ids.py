@@ -2,7 +2,9 @@
 
 IP ids are 16 bits and a sender counts them up for each destination, so they tell a late original
 from a resend: the resend's id is newer than that of the message which revealed the gap. They are
-comparable over a short distance only, and not at all where a sender's ids do not count up.
+comparable over a short distance only, and not at all where a sender's ids do not count up, nor with
+IPv6, where only fragments have one, of 32 bits and drawn by lot (RFC 7739): that tells which
+datagram it is, and not when it was sent.
 """
 
 from typing import Final
@@ -19,6 +21,19 @@ ID_SPAN_NS: Final = 5_000_000_000
 ID_SPAN_MESSAGES: Final = 10_000
 
 
+def sent_later(fresh_id: int | None, than: int | None) -> bool | None:
+    """Was a datagram sent after another one of the same sender? Null: their ids do not tell."""
+    if not fresh_id or than is None or (fresh_id != than and max(fresh_id, than) > MASK):
+        return None
+    return 0 < (fresh_id - than) & MASK < 32768
+
+
+def newest(fresh_id: int | None, so_far: int | None) -> int | None:
+    """The id of the datagram that was sent last, if ids tell."""
+    later = bool(fresh_id) and (so_far is None or sent_later(fresh_id, so_far))
+    return fresh_id if later else so_far
+
+
 class IpIds:
     """The IP ids of one sender's messages, as they arrived in order."""
 
@@ -31,11 +46,11 @@ class IpIds:
 
     def note(self, arrival: Arrival) -> None:
         """A first send arrived; do this sender's ids count up?"""
-        if self._last is not None and arrival.fresh_id is not None:
-            if (arrival.fresh_id - self._last) % 65536 < 32768:
-                self._forward += 1
-            else:
-                self._backward += 1
+        later = sent_later(arrival.fresh_id, self._last)
+        if later or (later is False and arrival.fresh_id == self._last):
+            self._forward += 1
+        elif later is False:
+            self._backward += 1
         self._last = arrival.last_fresh_id
 
     def is_newer(self, gap: Gap, fresh_id: int | None, mark: Mark, arrived: int) -> bool | None:
@@ -52,7 +67,7 @@ class IpIds:
             return None
         if self._backward * 20 > self._forward:
             return None
-        return (fresh_id - gap.reveal_id) % 65536 < 32768
+        return fresh_id == gap.reveal_id or sent_later(fresh_id, gap.reveal_id)
 
 
 class SocketIds:

@@ -21,7 +21,6 @@ from seqaudit.replay.jgroups.evidence import (
     HORIZON_NS,
     Beginning,
     Life,
-    sent_later,
 )
 from seqaudit.replay.jgroups.mcast.doubts import DeliveryDoubts
 from seqaudit.replay.jgroups.mcast.origin import Origin
@@ -40,6 +39,7 @@ from seqaudit.replay.sequence.gaps import (
     Outcome,
     Part,
 )
+from seqaudit.replay.sequence.ip_ids import newest
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import Range, RangeSet, total
 
@@ -171,8 +171,7 @@ class ReceiverModel(CopiesOfArrived):
     def _accept(self, event: Event, first: int, stop: int, arrival: Arrival) -> None:
         """[first, stop) fits into the window: duplicates and new messages."""
         last_id = None if arrival.repair else arrival.last_fresh_id  # a repair counts by itself
-        if last_id and (self._last_id is None or sent_later(last_id, self._last_id)):
-            self._last_id = last_id
+        self._last_id = newest(last_id, self._last_id)
         if first >= self.tracker.known_stop:
             self._in_order.add(first, stop)
         new = self._take(event, arrival, first, stop)

@@ -6,11 +6,12 @@ from typing import Final
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Answered, JudgedStream
-from seqaudit.replay.jgroups.evidence import Beginning, in_order, read_between, sent_later
+from seqaudit.replay.jgroups.evidence import Beginning, in_order, read_between
 from seqaudit.replay.jgroups.inner_loss import InnerLoss
 from seqaudit.replay.jgroups.mcast.origin import Origin
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ip_ids import sent_later
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import Range, RangeSet, total
 

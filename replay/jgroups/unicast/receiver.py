@@ -39,7 +39,7 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import in_order, overdue, sent_later
+from seqaudit.replay.jgroups.evidence import in_order, overdue
 from seqaudit.replay.jgroups.unicast.acks import PATIENCE_NS, AcksAtOnce
 from seqaudit.replay.jgroups.unicast.receiver_copies import CROSSING_NS, ReplayedEntry
 from seqaudit.replay.jgroups.unicast.receiver_facts import Facts, ReceiveEntry, Timing, WindowLoss
@@ -49,6 +49,7 @@ from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Strea
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ip_ids import newest as newest_id
 from seqaudit.replay.sequence.notes import Times
 from seqaudit.replay.sequence.ranges import Range, RangeSet, total
 
@@ -134,9 +135,7 @@ class ReceiverMachine(ReplayedEntry):
         new = received.arrive(event)
         facts.named = event.last_mark()
         facts.arrivals.append((event.seqno, event.stop_seqno, event.last_mark()))
-        last_id = event.arrival().last_fresh_id
-        if last_id and (facts.last_id is None or sent_later(last_id, facts.last_id)):
-            facts.last_id = last_id
+        facts.last_id = newest_id(event.arrival().last_fresh_id, facts.last_id)
         for part in new:
             facts.came(part)
         if total(new) < event.stop_seqno - event.seqno:

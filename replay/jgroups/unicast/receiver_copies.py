@@ -5,11 +5,12 @@ from typing import Final
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Arrivals
-from seqaudit.replay.jgroups.evidence import in_order, read_between, sent_later
+from seqaudit.replay.jgroups.evidence import in_order, read_between
 from seqaudit.replay.jgroups.unicast.receiver_facts import Facts, ReceiveEntry, Timing
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ip_ids import sent_later
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 #: What arrives this shortly before a message of the member may not have been read by it.

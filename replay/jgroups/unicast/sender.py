@@ -32,7 +32,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import Life, Overdue, in_order, overdue, sent_later
+from seqaudit.replay.jgroups.evidence import Life, Overdue, in_order, overdue
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.repeats import Repeats
 from seqaudit.replay.jgroups.unicast.memory import Memory
@@ -40,7 +40,7 @@ from seqaudit.replay.jgroups.unicast.rule_sets import BEFORE_SYNC, DOCUMENT, new
 from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
-from seqaudit.replay.sequence.ip_ids import ID_SPAN_NS
+from seqaudit.replay.sequence.ip_ids import ID_SPAN_NS, sent_later
 from seqaudit.replay.sequence.notes import Note, Times
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
@@ -130,7 +130,7 @@ class SendEntry:
         if self._newest is not None and event.fresh_id:
             newest, at = self._newest
             near = mark.at_ns - at.at_ns < ID_SPAN_NS and mark.frame != at.frame
-            if near and not sent_later(event.fresh_id, newest):
+            if near and sent_later(event.fresh_id, newest) is False:
                 return True
         if last_id:
             self._newest = last_id, event.last_mark()

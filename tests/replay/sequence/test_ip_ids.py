@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from seqaudit.replay.sequence.ip_ids import SocketIds
+from seqaudit.replay.sequence.ip_ids import SocketIds, newest, sent_later
 
 
 def lack(rows: Iterable[tuple[int, int, int]]) -> bool:
@@ -40,3 +40,23 @@ def test_runs_of_datagrams_are_counted_by_their_ends() -> None:
     assert lack([(7, 12, 6), (14, 14, 1)])
     assert lack([(7, 12, 5), (13, 13, 1)])
     assert not lack([(7, 12, 5), (9, 9, 1), (11, 11, 1), (13, 13, 1)])  # it lies between
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "later"),
+    [
+        (8, 7, True),
+        (7, 8, False),
+        (7, 7, False),
+        (1, 65535, True),
+        (None, 7, None),
+        (7, None, None),
+        (70_000, 7, None),  # of a fragment of IPv6, drawn by lot
+        (70_000, 70_000, False),
+    ],
+)
+def test_what_was_sent_later_ids_that_count_up_tell(
+    one: int | None, other: int | None, later: bool | None
+) -> None:
+    assert sent_later(one, other) is later
+    assert newest(one, other) == (one if later or other is None else other)

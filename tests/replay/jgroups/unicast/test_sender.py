@@ -232,6 +232,17 @@ def test_a_request_for_what_is_kept_that_stays_without_an_answer(answered: bool)
 
 
 @pytest.mark.rule("unicast A13")
+def test_a_resend_is_none_captured_again_though_its_ipv6_id_is_lower() -> None:
+    # The ids of IPv6 fragments are drawn by lot [s-u3-bidir-3].
+    lots = iter([2_760_005_979, 817_735_338, 156_444_985])
+    sent = [data(1), *(data(seqno, ip_id=next(lots)) for seqno in (2, 3))]
+    story = [*sent, TICK, ack(1, 1), request(2), data(2, ip_id=next(lots)), 1200, ack(3, 2)]
+    told = heard(A, *story)
+    assert "UC031" not in {rule for rule, _ in told.findings()}
+    assert told.told("copies") == {"copies": 1}
+
+
+@pytest.mark.rule("unicast A13")
 def test_a_late_answer_is_an_answer_and_one_that_is_dead_owes_none() -> None:
     story = [data(1), data(2, 5), TICK, ack(1, 1), request(2, 3)]
     late = heard(A, *story, 2500, data(2, 3), ack(5, 2))
