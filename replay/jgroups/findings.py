@@ -406,11 +406,12 @@ class WindowReporter(Reporter[S]):
             to, then: clauses of the text: whose window, and who made room.
         """
         longest = longest_of(stalls)
+        at_most = "" if all(stall.proven for stall in stalls) else "at most "
         return self.make(
             stream, rule, LIKELY,
-            "{sender_member} was blocked {times:time} ({proven} ended as soon as there was room) "
-            "with its window of {capacity} messages ({origin})" + to + " full, the longest for "
-            "{longest}" + (then if longest.proven else " at most" + then) + ".",
+            "{sender_member} was blocked " + at_most + "{times:time} ({proven} ended as soon as "
+            "there was room) with its window of {capacity} messages ({origin})" + to + " full, the "
+            "longest for {longest}" + (then if longest.proven else " at most" + then) + ".",
             mark=stalls[0].full,
             evidence=[
                 (longest.full, f"seqno {longest.filled_by} fills the window"),

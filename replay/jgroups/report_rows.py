@@ -37,7 +37,7 @@ class StallRow(TypedDict):
     resumed_frame: Annotated[int, "the first new seqno after it"]
     blocked_ns: int
     outstanding: Annotated[int, "unacknowledged messages while it was full"]
-    proven: Annotated[bool, "it followed at once: blocked_ns is no upper bound"]
+    proven: Annotated[bool, "it followed at once, and later than before: it was blocked"]
 
 
 class JGroupsStreamRow(StreamFigures):

@@ -28,6 +28,8 @@ from seqaudit.replay.sequence.gaps import Mark
 
 LOOK_AHEAD_NS: Final = 100_000_000
 MAX_QUEUED: Final = 10_000
+#: Pauses of a sender that tell its pace.
+LAST_PAUSES: Final = 4
 MAX_STALLS: Final = 1_000
 MIN_SILENCE_NS: Final = 20_000_000
 ASKING_NS: Final = 5_000_000_000  # a member that asked for repairs this recently may well be late
@@ -66,7 +68,7 @@ class Stall:
     raised_by: str | None  # who sent it; null: a member left
     resumed: Mark  # the first new seqno after it
     outstanding: int  # unacknowledged messages while it was full
-    proven: bool  # the new seqno followed closely: it was not idle in the meantime
+    proven: bool  # the new seqno followed closely, and later than at its pace: it was not idle
 
     def row(self) -> StallRow:
         """As the report's stream shows it."""
@@ -149,6 +151,7 @@ class SenderModel:
         self.fill = Fill()  # unacknowledged messages, once an ACK level is known
         self._spacing_ns = 0  # time between sends that were no stalls, in all, and their number
         self._spacings = 0
+        self._pauses: deque[int] = deque(maxlen=LAST_PAUSES)  # of these, the latest
         self._waiting: dict[str, LateAck] = {}
         self._asking: dict[str, Mark] = {}
 
@@ -193,10 +196,10 @@ class SenderModel:
         new seqno follows at once, and reached again, at least once with a silence that is not the
         sender's usual pace, it is the window (5.3, 6).
         """
-        proven = [stall for stall in self._stalls if stall.proven]
+        at_once = [stall for stall in self._stalls if self._at_once(stall.raised, stall.resumed)]
         usual_ns = self._spacing_ns // self._spacings if self._spacings else 0
         silence_ns = max(4 * usual_ns, MIN_SILENCE_NS)
-        if len(proven) < 2 or all(s.resumed.at_ns - s.full.at_ns <= silence_ns for s in proven):
+        if len(at_once) < 2 or all(s.resumed.at_ns - s.full.at_ns <= silence_ns for s in at_once):
             return None
         return self.max_outstanding
 
@@ -268,10 +271,9 @@ class SenderModel:
         if self._full is not None and self._raised is not None:
             self._resume(self._full, self._raised, event.start)
         elif self._last_sent is not None:
-            self._spacing_ns += event.start.at_ns - self._last_sent.at_ns
-            self._spacings += 1
-        self._spacing_ns += event.end.at_ns - event.start.at_ns
-        self._spacings += event.stop - event.first - 1
+            self._paused(event.start.at_ns - self._last_sent.at_ns, 1)
+        if event.stop - event.first > 1:
+            self._paused(event.end.at_ns - event.start.at_ns, event.stop - event.first - 1)
         if any(level is not None for level in self._acks.values()):
             self.fill.set(event.start.at_ns, self.high + 1 - self.low)
         self.high = event.stop - 1
@@ -279,6 +281,12 @@ class SenderModel:
         self._full = self._raised = None
         if any(level is not None for level in self._acks.values()):
             self._measure(event.end)
+
+    def _paused(self, all_ns: int, times: int) -> None:
+        """So long in all between messages, with room in the window."""
+        self._spacing_ns += all_ns
+        self._spacings += times
+        self._pauses.append(all_ns // times)
 
     def _measure(self, mark: Mark) -> None:
         outstanding = self.high - self.low
@@ -295,6 +303,7 @@ class SenderModel:
             self._full = _Full(mark, self.high, outstanding)
 
     def _resume(self, full: _Full, raised: _Raised, start: Mark) -> None:
+        paused_ns = start.at_ns - full.mark.at_ns  # no longer than before: as it does anyway
         if len(self._stalls) >= MAX_STALLS:
             self._unlisted += 1
             return
@@ -306,9 +315,13 @@ class SenderModel:
                 raised.member,
                 start,
                 full.outstanding,
-                proven=start.at_ns - raised.mark.at_ns <= self._proof_ns,
+                proven=self._at_once(raised.mark, start)
+                and paused_ns > max(self._pauses, default=0),
             )
         )
+
+    def _at_once(self, raised: Mark, resumed: Mark) -> bool:
+        return resumed.at_ns - raised.at_ns <= self._proof_ns
 
     def _ack(self, event: _Acked) -> None:
         if event.member not in self._acks:

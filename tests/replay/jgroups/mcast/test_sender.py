@@ -74,6 +74,16 @@ def test_a_block_is_only_likely_if_the_new_seqno_does_not_follow_the_ack_at_once
 
 
 @pytest.mark.rule("S1")
+def test_a_window_full_no_longer_than_its_sender_pauses_anyhow_may_block_nobody() -> None:
+    # 5 fills it, and C's ACK comes in the pause that is before every message [s-u4-acksdelayed-3].
+    paced = (*START, msg(2), 8, msg(3), 8, msg(4), 8, msg(5), ack(5, by=B), 4, ack(5, by=C))
+    told = heard("A", *paced, 2, msg(6), capacity=4)
+    assert stalls(told) == [(5, "C", False)]
+    assert "was blocked at most {times:time}" in told.finding("MC006")["text"]
+    assert stalls(heard("A", *paced, 10, msg(6), capacity=4)) == [(5, "C", True)]
+
+
+@pytest.mark.rule("S1")
 def test_a_window_with_room_blocks_nobody() -> None:
     told = heard("A", *START, msg(2, 4), 700, ack(4, by=B), ack(4, by=C), msg(5), capacity=4)
     assert (stalls(told), told.findings()) == ([], [])
