@@ -12,15 +12,13 @@ from seqaudit.replay.captures.doubts import MAY_BE_DAMAGED, may_be_damaged
 from seqaudit.replay.contract.capture_rows import MergedAccount, Order
 from seqaudit.replay.contract.results import D, Row
 
-#: What of ``delivered`` is not sure; an empty list of it says nothing.
-_UNSURE: Final = "delivered_unsure"
 #: Figures of a stream, or of a peer as an observer has it, that rest on that; all of them may be
 #: null.
 _FIGURES: Final = (
-    "counted_loss", "delivered", "delivered_by_subject", "false_loss", "ibx_loss", "ignored",
-    _UNSURE, "lost", "lost_by_subject", "lost_lower", "lost_proven", "lost_seqnos", "lost_upper",
-    "misses", "msg_loss", "not_sub", "null_rte", "recovered", "repeat", "rows", "subscribers",
-    "unrecovered", "unrecovered_seqnos", "unwanted",
+    "counted_loss", "delivered", "delivered_by_subject", "delivered_unsure", "false_loss",
+    "ibx_loss", "ignored", "lost", "lost_by_subject", "lost_lower", "lost_proven", "lost_seqnos",
+    "lost_upper", "misses", "msg_loss", "not_sub", "null_rte", "recovered", "repeat", "rows",
+    "subscribers", "unrecovered", "unrecovered_seqnos", "unwanted",
 )  # fmt: skip
 _DISORDER: Final = "time goes back, and nothing tells whether records are out of order (CP014)"
 
@@ -44,11 +42,7 @@ def without_figures(row: D, why: str) -> D:
     """A row of such a capture without these; one in which nobody has a role or observes is of
     numbers alone, and as it was."""
     told = cast(Row, row)
-    gone = [
-        name
-        for name in _FIGURES
-        if told.get(name) is not None and not (name == _UNSURE and told[name] == [])
-    ]
+    gone = [name for name in _FIGURES if told.get(name) is not None]
     if not gone or told.keys().isdisjoint(("role", "observer")):
         return row
     known = {**told.get("unknown", {}), **dict.fromkeys(gone, why)}

@@ -39,12 +39,13 @@ def stream_row(engine: McastEngine, stream: McastStream, *, over: bool) -> Mcast
         "peers": {member: peer.row() for member, peer in sorted(stream.peers.items())},
         "capacity": capacity_of(engine, stream),
         "delivered_interval": None,
-        "delivered_unsure": [],
+        "delivered_unsure": None,
     }
     if receiver is not None:
         _received(row, engine, stream, receiver, over=over)
     elif role == stream_rows.RECEIVER:
         stream_rows.nothing_received(row)
+        row["delivered_unsure"] = []
     else:
         row["unknown"] = receipt_unknown(NOT_VISIBLE)
         if stream.passing is not None:

@@ -44,7 +44,7 @@ def numbers(ranges: Iterable[list[int]]) -> list[int]:
 def figures_hold(row: Result, lost: set[int], delivered: list[int]) -> bool:
     """Is what a stream says of its receiver so: lost, or lacked, was each that it calls lost, and
     of what it calls delivered, or what lies between, all was?"""
-    unsure = numbers(row.detail.get("delivered_unsure", ()))
+    unsure = numbers(row.detail.get("delivered_unsure") or ())
     told = set(numbers(row.detail["delivered"] or ())) - set(unsure)
     between = {n for n in delivered if told and min(told) <= n <= max(told)}
     return set(numbers(row.detail["lost_seqnos"] or ())) <= lost and told == between - set(unsure)
