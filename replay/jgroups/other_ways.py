@@ -63,14 +63,13 @@ class OtherWays:
                 self.by_rebuilt.add(gap.first, gap.stop)
 
     def asked_at_once(self, gap: Gap, piece: Range, outcome: Outcome) -> None:
-        """It was asked for, and had. Only a request shows it, or HIGHEST_SEQNO, and only one: no
-        tick need have seen that it was missing.
+        """It was asked for alone, and had. Only a request shows it, or HIGHEST_SEQNO, and only one:
+        no tick need have seen that it was missing.
 
         If a copy came, the original may have come just before, where its sender was sending: who
         has been idle for a tick sends HIGHEST_SEQNO, and who is just sending the next message.
         """
-        by_one = gap.requests == 1 and gap.asks[0].number == 1
-        if not by_one or gap.revealed_by not in (BY_REQUEST, BY_HIGHEST):
+        if gap.requests > 1 or gap.revealed_by not in (BY_REQUEST, BY_HIGHEST):
             return
         before, revealed = gap.before, gap.revealed
         idle = before is not None and revealed.at_ns - before.at_ns >= BUSY_NS

@@ -23,15 +23,14 @@ ID_SPAN_MESSAGES: Final = 10_000
 
 def sent_later(fresh_id: int | None, than: int | None) -> bool | None:
     """Was a datagram sent after another one of the same sender? Null: their ids do not tell."""
-    if not fresh_id or than is None or (fresh_id != than and max(fresh_id, than) > MASK):
+    if fresh_id is None or than is None or (fresh_id != than and max(fresh_id, than) > MASK):
         return None
     return 0 < (fresh_id - than) & MASK < 32768
 
 
 def newest(fresh_id: int | None, so_far: int | None) -> int | None:
     """The id of the datagram that was sent last, if ids tell."""
-    later = bool(fresh_id) and (so_far is None or sent_later(fresh_id, so_far))
-    return fresh_id if later else so_far
+    return fresh_id if so_far is None or sent_later(fresh_id, so_far) else so_far
 
 
 class IpIds:

@@ -114,6 +114,7 @@ class ReceiverModel(CopiesOfArrived):
     def _begin(self, start: int) -> None:
         super()._begin(start)
         self._may_be_skipped = RangeSet()  # see ``_had``
+        self._asked_alone = RangeSet()  # by its last request, as HIGHEST_SEQNO and STABILITY cause
         self._out_of_band = RangeSet()  # delivered on arrival, not yet passed by the window
 
     # -- messages --------------------------------------------------------------------------------
@@ -229,6 +230,10 @@ class ReceiverModel(CopiesOfArrived):
                 if told is not None and mark.at_ns - told.at_ns <= HORIZON_NS:
                     for part in self.tracker.open_within(first, stop):
                         self.lacked_highest.add(*part, mark)
+            if event.count == 1:
+                self._asked_alone.add(first, stop)
+            else:
+                self._asked_alone.remove(first, stop)
             self._too_early(first, stop, mark, for_highest=for_highest)
             self.request(first, stop, mark)
             for had in self.tracker.seen.within(first, stop):
@@ -468,7 +473,7 @@ class ReceiverModel(CopiesOfArrived):
             and (before is None or before.frame <= moved.frame)
         ):
             self.ways.by_rebuilt.add(*piece)
-        if outcome in (Outcome.REPAIRED, Outcome.RECOVERED):
+        if outcome in (Outcome.REPAIRED, Outcome.RECOVERED) and self._asked_alone.within(*piece):
             self.ways.asked_at_once(gap, piece, outcome)
         super()._part_ended(gap, piece, outcome, part)
 
@@ -485,10 +490,11 @@ class ReceiverModel(CopiesOfArrived):
     def _deliver(self, event: Event, first: int, stop: int, new: list[Range], mark: Mark) -> None:
         if event.flags & Flag.OOB:  # R20
             self._any_oob |= bool(new)
-            for part in new:
-                self.delivery.deliver(*part)
-                if part[0] > self.window.low + 1 or part[1] - 1 > self.window.low:
-                    self._out_of_band.add(*part)
+            for begin, end in new:
+                begin = max(begin, self.window.low + 1)  # below, it had it without a frame here
+                if begin < end:
+                    self.delivery.deliver(begin, end)
+                    self._out_of_band.add(begin, end)
         accepted = self.window.accept(first, stop)
         if accepted.delivered is not None:
             self.delivering(accepted.delivered, event)

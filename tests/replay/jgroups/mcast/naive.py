@@ -244,6 +244,8 @@ class NaiveSender:
         self.raised = False
         self.raised_ms = 0
         self.stalls: list[tuple[int, str | None, bool]] = []  # filled by, who made room, proven
+        self.sent_ms: int | None = None
+        self.pauses: list[int] = []  # before its rows, and within them
 
     def view(self, members: set[str], now_ms: int) -> None:
         """A view of the sender and ``members``."""
@@ -273,9 +275,13 @@ class NaiveSender:
         if seqno <= self.high:
             return  # it had its place already
         if self.full_at is not None and self.raised:
-            proven = self.raised_by is None or now_ms - self.raised_ms <= 20
-            self.stalls.append((self.full_at, self.raised_by, proven))
-        self.full_at, self.raised = None, False
+            assert self.sent_ms is not None
+            at_once = self.raised_by is None or now_ms - self.raised_ms <= 20
+            longer = now_ms - self.sent_ms > max(self.pauses[-4:], default=0)
+            self.stalls.append((self.full_at, self.raised_by, at_once and longer))
+        elif self.sent_ms is not None and (now_ms > self.sent_ms or self.pauses[-1:] != [0]):
+            self.pauses.append(now_ms - self.sent_ms)
+        self.full_at, self.raised, self.sent_ms = None, False, now_ms
         self.high = seqno
         if not self.map:
             return
