@@ -27,9 +27,12 @@ def stream_row(engine: McastEngine, stream: McastStream, *, over: bool) -> Mcast
     side = stream_rows.FROM_RECEIVER[role]
     peers = stream.peers.values()
     counted = stream_rows.counted(stream, role, engine.cluster)
+    frames = (counted["first_frame"], counted["last_frame"])
+    here = {engine.members.local if frame is None else engine.members.at(frame) for frame in frames}
+    received = role == stream_rows.RECEIVER and receiver is not None
     row: McastStreamRow = {
         **counted,
-        "receiver": engine.members.local if role == stream_rows.RECEIVER and receiver else None,
+        "receiver": here.copy().pop() if received and len(here) == 1 else None,
         "copies": counted["copies"] - stream.further_sends,
         "further_sends": stream.further_sends,
         "requests": directed(side, sum(peer.requests for peer in peers)),
@@ -50,6 +53,8 @@ def stream_row(engine: McastEngine, stream: McastStream, *, over: bool) -> Mcast
         row["unknown"] = receipt_unknown(NOT_VISIBLE)
         if stream.passing is not None:
             _passed(row, stream.passing)
+    if received and len(here) > 1:
+        row["unknown"]["receiver"] = "one member followed another at this host: it is of both"
     if stream.sender_model is not None:
         _window(row, stream.sender_model)
     return row
