@@ -398,7 +398,7 @@ def _object(cursor: Cursor, version: tuple[int, int, int]) -> bytes:
 def missing_seqnos(message: Message) -> list[int]:
     """The seqnos that an XMIT_REQ asks for (jgroups.md 2.5; a list of ranges in 3.5)."""
     cursor = Cursor(message.payload)
-    if message.version[0] == 3:
+    if message.version < (3, 5, 1):
         cursor.take(4)
         seqnos: list[int] = []
         for _ in range(cursor.i32()):
@@ -408,7 +408,7 @@ def missing_seqnos(message: Message) -> list[int]:
             else:
                 seqnos.append(cursor.vlong())
         return seqnos
-    if message.version[0] == 4:
+    if message.version[0] < 5:
         cursor.u8()
     bits = cursor.i32()
     first = int.from_bytes(cursor.take(8), "big", signed=True)
