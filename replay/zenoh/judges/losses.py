@@ -32,6 +32,18 @@ UNSEEN: Final = (
     "live before the capture"
 )
 
+#: Of what a subscriber passed over, by why it cannot be told whether it had that.
+_PASSED_OVER: Final = {
+    Outcome.STOPPED: "{count:sample} of {sender_member} {count|is|are} not in this capture, and "
+    "{receiver_member} asks for what lies above {count|it|them} since one of its queries may have "
+    "ended: {count|it|they} came and the capture missed {count|it|them}, or {count|was|were} "
+    "missed; which of both cannot be told.",
+    Outcome.UNASKED: "{count:sample} of {sender_member} {count|is|are} not in this capture, and no "
+    "request of {receiver_member} for {count|it|them} either, which asks for what it misses: it "
+    "had {count|it|them} and the capture missed {count|it|them}, or the capture missed the "
+    "request, or who asks came later; whether {count|it was|they were} lost cannot be told.",
+}
+
 
 def findings(
     report: ZenohReporter, stream: ZenohSubject, source: Source, subscriber: Subscriber
@@ -135,27 +147,12 @@ def _not_captured(
             "nothing: it had {count|it|them}, or the capture missed its requests.",
             claim=LIKELY, beats=subscriber.asking.passed_beats,
         )  # fmt: skip
-    stopped = [gap for gap in gaps if Outcome.STOPPED in gap.parts and gap.first not in passed]
-    if stopped:
-        yield report.gap_finding(
-            stream, "CP007", stopped, parts_of(stopped, Outcome.STOPPED),
-            "{count:sample} of {sender_member} {count|is|are} not in this capture, and "
-            "{receiver_member} asks for what lies above {count|it|them} since one of its queries "
-            "may have ended: {count|it|they} came and the capture missed {count|it|them}, or "
-            "{count|was|were} missed; which of both cannot be told.",
-            claim=UNDECIDABLE,
-        )  # fmt: skip
-    unasked = [gap for gap in gaps if Outcome.UNASKED in gap.parts and gap.first not in passed]
-    if unasked:
-        yield report.gap_finding(
-            stream, "CP007", unasked, parts_of(unasked, Outcome.UNASKED),
-            "{count:sample} of {sender_member} {count|is|are} not in this capture, and no "
-            "request of {receiver_member} for {count|it|them} either, which asks for what it "
-            "misses: it had {count|it|them} and the capture missed {count|it|them}, or the "
-            "capture missed the request, or who asks came later; whether {count|it was|they were} "
-            "lost cannot be told.",
-            claim=UNDECIDABLE,
-        )  # fmt: skip
+    for outcome, text in _PASSED_OVER.items():
+        mine = [gap for gap in gaps if outcome in gap.parts and gap.first not in passed]
+        if mine:
+            yield report.gap_finding(
+                stream, "CP007", mine, parts_of(mine, outcome), text, claim=UNDECIDABLE
+            )
 
 
 def _in_holes(
