@@ -93,6 +93,11 @@ ONE_LEFT: Final = (
     "a subscriber of its node whose declaration is not in this capture was undeclared: nothing "
     "shows whether it was this one"
 )
+AS_THEY_COME: Final = (
+    "samples came live before its history was there, or a query for a publisher that it heard of "
+    "was open at its end: since zenoh 1.10 all wait for that, before they are handed on as they "
+    "come, and older ones dropped"
+)
 LEAVING: Final = (
     "samples came just before it was undeclared, or its node left: nothing shows whether it was "
     "handed them still"

@@ -19,8 +19,15 @@ from seqaudit.replay.zenoh.hops import HopCounter
 from seqaudit.replay.zenoh.query import Had, Miss, Query
 from seqaudit.replay.zenoh.reasons import ONE_LEFT, UNNAMED
 from seqaudit.replay.zenoh.sources import Source
-from seqaudit.replay.zenoh.story import BEFORE, BETWEEN_SESSIONS, DISCARDED, ON_LINK, OUT_OF_ORDER
-from seqaudit.replay.zenoh.subscriber import BY_SAMPLE, Subscriber
+from seqaudit.replay.zenoh.story import (
+    BEFORE,
+    BETWEEN_SESSIONS,
+    BY_SAMPLE,
+    DISCARDED,
+    ON_LINK,
+    OUT_OF_ORDER,
+)
+from seqaudit.replay.zenoh.subscriber import Subscriber
 
 SYSTEM: Final = "zenoh"
 HOP_SYSTEM: Final = "zenoh-hop"

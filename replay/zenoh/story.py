@@ -1,4 +1,5 @@
-"""What the stories of zenoh's gaps say: where samples were lost, and how queries ended."""
+"""What the stories of zenoh's gaps say: what showed them, where samples were lost, and how
+queries ended."""
 
 from typing import Final
 
@@ -12,6 +13,12 @@ OUT_OF_ORDER: Final = "nowhere: sent out of the order of their sns"
 BEFORE: Final = "before the transport of this link"
 DISCARDED: Final = "thrown away by the receiving transport"
 BETWEEN_SESSIONS: Final = "before this session began"
+
+# What showed a gap.
+BY_SAMPLE: Final = "a newer sample"
+BY_HEARTBEAT: Final = "heartbeat"
+BY_QUERY: Final = "this subscriber's own query"
+BY_REPLY: Final = "a reply that brought it"
 
 #: Where samples were lost, by what the transport of this leg shows.
 _PLACES: Final = {

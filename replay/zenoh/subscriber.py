@@ -2,8 +2,7 @@
 
 ``Subscriber`` replays the shipped AdvancedSubscriber; the ReliableSubscriber of the design document
 is one too (``replay.zenoh.document_subscriber``). Samples come as runs [first, stop) that its
-transport accepted; sns are unwrapped. Rows S3 to S29 of ``tests.replay.zenoh.rows`` (D2 to D9 for
-the document's).
+transport accepted; sns are unwrapped. Rows S3 to S29, D2 to D9 of ``tests.replay.zenoh.rows``.
 
 What no capture shows is whether recovery is switched on: a gap opens a *wait for the query* that
 such a subscriber sends at once. It ends with that query, or when ``grace_ns`` has passed without
@@ -21,6 +20,7 @@ from seqaudit.replay.sequence.gaps import Arrival, Gap, GapTracker, Mark, Outcom
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 from seqaudit.replay.zenoh import reasons
+from seqaudit.replay.zenoh.ahead import AheadOfHistory
 from seqaudit.replay.zenoh.around import Around
 from seqaudit.replay.zenoh.asking import Asking
 from seqaudit.replay.zenoh.at_once import MANY_GAPS, AtOnce
@@ -30,16 +30,13 @@ from seqaudit.replay.zenoh.handed import Handed
 from seqaudit.replay.zenoh.held_back import HeldBack
 from seqaudit.replay.zenoh.lives import SubscriberLife
 from seqaudit.replay.zenoh.query import FOR_MISSING, Miss, Query, Sort
+from seqaudit.replay.zenoh.story import BY_HEARTBEAT, BY_QUERY, BY_REPLY, BY_SAMPLE
 
 MAX_KEPT: Final = 10_000
 #: Queries of one flush; periodic ones may never all be over.
 MAX_TRIED: Final = 100
 #: Of the state of an idle source (zenoh.md 9.4).
 RETENTION_NS: Final = 3_600_000_000_000
-BY_SAMPLE: Final = "a newer sample"
-BY_HEARTBEAT: Final = "heartbeat"
-BY_QUERY: Final = "this subscriber's own query"
-BY_REPLY: Final = "a reply that brought it"
 
 
 class Subscriber:
@@ -85,6 +82,7 @@ class Subscriber:
         self.history = history  # an initial history query is open (global_q)
         self.history_asked = history
         self.history_max = history_max if self.shipped else None
+        self.ahead = AheadOfHistory()
         self.delivery = Handed(self.around.signs())
         self.misses: list[Miss] = []
         self.repeats = Note()
@@ -203,6 +201,7 @@ class Subscriber:
         still_open = bool(self.queries) or self.history
         self.queries.append(query)
         self.queries_max = max(self.queries_max, len(self.queries))
+        self.ahead.asks(query, history=self.history)
         if query.sort not in FOR_MISSING:  # who waits for late publishers need not recover
             return
         self.asking.asked(query, self.last, still_open=still_open)
@@ -226,6 +225,7 @@ class Subscriber:
         """The initial history query ended (S19)."""
         self.history = False
         self.at_once.history_ended(mark)
+        self.ahead.ended(waits_on=bool(self.queries and self.pending) and not self.history_max)
         if not self.queries:
             # With a limit of 1 nothing waits for it (S5), nor behind a gap at which it did not ask.
             unasked = self.history_max == 1 and self.waiting is not None
@@ -368,11 +368,13 @@ class Subscriber:
 
     def _hold_history(self, first: int, stop: int, mark: Mark) -> int:
         """Kept back until the history is there, at most ``history_max`` of them."""
-        room = stop - first
-        if self.history_max is not None:
-            room = min(room, max(self.history_max - self.pending.total(), 1))
+        most, room = self.history_max, stop - first
+        if most is not None:
+            room = min(room, max(most - self.pending.total(), 1))
+        else:
+            self.ahead.came(first, stop, self.pending, live=self._filling is None)
         self._hold(first, first + room, mark)
-        if self.history_max is not None and self.pending.total() >= self.history_max:
+        if most is not None and self.pending.total() >= most:
             low, high = next(iter(self.pending))
             self.pending.remove(low, high)
             self._deliver(low, high, mark)

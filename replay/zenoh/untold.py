@@ -10,9 +10,11 @@ from seqaudit.replay.zenoh.doubts import Untold
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
 from seqaudit.replay.zenoh.reasons import (
+    AS_THEY_COME,
     BEHIND,
     FLOODED,
     HAD,
+    HANDED,
     HOLE,
     IN_VAIN,
     LATE,
@@ -69,6 +71,8 @@ def untold(
         yield Untold(why)
     at = max(filter(None, (one.handed_at, one.at_once.handed_at)), default=None)
     yield from one.untold.standing(RangeSet(one.delivery.ranges), at)
+    if one.shipped and one.ahead.untold(history=one.history):
+        yield Untold(AS_THEY_COME, figures=HANDED)
 
 
 def _by_what_came(

@@ -734,7 +734,7 @@ def test_only_the_node_that_goes_takes_its_subscribers_histories_with_it(
 ) -> None:
     session = Session().ask(1, "_max=3;_anyke", "/@adv/**").publisher(z.final(1))
     session.raw(b"\x03\x00", back=subscribers).subscriber(z.declare(2, 9, 0, "demo/sensor"))
-    row = stream(session.ask(2, "_anyke", "/@adv/**").put(0, 1).played()[1])
+    row = stream(session.ask(2, "_max=3;_anyke", "/@adv/**").put(0, 1).played()[1])
     assert row["unknown"].get("delivered") == (None if subscribers else SEVERAL)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from seqaudit.replay.contract.results import FINDING, STREAM
 from seqaudit.replay.zenoh.reasons import (
+    AS_THEY_COME,
     BEHIND,
     CLOSING,
     CROSSED,
@@ -168,6 +169,36 @@ def test_an_open_history_keeps_back_what_is_behind_a_gap() -> None:
     assert (row["delivered"], misses(row)) == ([[0, 1]], [])
 
 
+def test_what_a_history_brings_behind_live_samples_is_handed_on_by_newer_releases_only() -> None:
+    """Recorded: 1.5.1 to 1.9.0 hand on what comes first, 1.10.2 waits."""
+
+    def told(*, live: bool = True, brings: int = 0, waits: bool = False, most: str = "") -> object:
+        session = Session().ask(1, f"{most}_anyke", "/@adv/**")
+        session = session.put(2) if live else session
+        if waits:
+            session.ask(2, "_sn=..;_anyke").publisher(z.final(2))
+        replies = [z.response(1, z.put(sn)) for sn in range(brings, 3)]
+        session.publisher(*replies, z.final(1)).put(3)
+        (row,) = streams(session)
+        return row["unknown"].get("delivered", row["delivered"])
+
+    assert told() == AS_THEY_COME
+    assert told(live=False) == [[0, 3]]
+    assert told(brings=2) == [[2, 3]]  # nothing of before it
+    assert told(waits=True) == [[0, 3]]
+    assert told(most="_max=5;") == [[0, 3]]
+
+
+def test_where_a_history_waits_for_another_query_newer_releases_drop_it_behind_what_comes() -> None:
+    """Recorded with 1.7.2, which had handed it on as it came."""
+    session = (
+        Session().ask(1, "_anyke", "/@adv/**").ask(2, "_anyke", TOKEN.removeprefix("demo/sensor"))
+    )
+    session.publisher(z.response(1, z.put(0)), z.final(1)).put(1).publisher(z.final(2))
+    (row,) = streams(session)
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, AS_THEY_COME)
+
+
 def test_what_a_history_brought_is_not_known_where_its_end_crossed_with_another_query() -> None:
     """Recorded: a publisher's token came before the end; what the history brought was dropped."""
     at = TOKEN.removeprefix("demo/sensor")
@@ -183,7 +214,8 @@ def test_what_a_history_brought_is_not_known_where_its_end_crossed_with_another_
 def test_a_history_that_ends_leaves_that_of_another_key_expression_open() -> None:
     """Recorded: the final of one of two was lost, and its subscriber was handed nothing."""
     session = Session().subscriber(z.declare(2, 2, 0, "demo/**"))
-    session.ask(1, "_anyke", "/@adv/**").subscriber(z.request(2, "demo/**/@adv/**", "_anyke"))
+    session.ask(1, "_max=5;_anyke", "/@adv/**")
+    session.subscriber(z.request(2, "demo/**/@adv/**", "_anyke"))
     session.put(3).publisher(z.final(2)).put(4)
     delivered = {row["subscriber"]: row["delivered"] for row in streams(session)}
     assert delivered == {"demo/sensor": [], "demo/**": [[3, 4]]}

@@ -38,7 +38,8 @@ from seqaudit.replay.zenoh.keys import (
     parameters,
 )
 from seqaudit.replay.zenoh.query import Miss, Query, Sort
-from seqaudit.replay.zenoh.subscriber import BY_REPLY, Subscriber
+from seqaudit.replay.zenoh.story import BY_REPLY
+from seqaudit.replay.zenoh.subscriber import Subscriber
 from tests.replay.zenoh.rows import ROWS
 
 HERE = Path(__file__).parent
