@@ -12,6 +12,9 @@ from seqaudit.replay.contract.report_rows import Report, StreamRow, more_lost, u
 #: others have losses of their own.
 UNITS: Final = {"pgm": "packet", "zenoh-hop": "transport frame", "feed": "number"}
 
+#: Of these units no frame shows whether the path or the capture lost one: nobody answers for them.
+_NOT_ANSWERED: Final = frozenset({UNITS["feed"]})
+
 
 def verdict(report: Report) -> list[str]:
     """One line that says how it went, and one that says what could not be told, if anything."""
@@ -108,8 +111,8 @@ def _loss(
         how = f"{back:,} recovered, {gone:,} not"
     took = "" if slowest is None or not back else f", slowest after {duration(slowest)}"
     proven = f" ({lost - unproven or 'none'} proven lost)" if unproven else ""
-    was = f"lost or not captured{proven}" if unproven else "lost"
-    return f"{'at least ' * at_least}{plural(lost, unit)} {was}, {how}{took}"
+    was = "lost or not captured" if unproven or unit in _NOT_ANSWERED else "lost"
+    return f"{'at least ' * at_least}{plural(lost, unit)} {was}{proven}, {how}{took}"
 
 
 def _findings(report: Report) -> str:

@@ -154,7 +154,7 @@ def test_of_two_lines_that_carry_the_same_what_both_lost_counts() -> None:
     pair = {"messages": 100, "recovered": 2, "lost_on_both": 1}
     both = report(*lines, stream(0)) | {"tables": {"feed": {"lines": [pair]}}}
     assert verdict(both) == [
-        "1 capture, 1 stream: no message lost; 3 numbers lost, 2 recovered, 1 not; "
+        "1 capture, 1 stream: no message lost; 3 numbers lost or not captured, 2 recovered, 1 not; "
         "no errors or warnings."
     ]
 
@@ -163,7 +163,8 @@ def test_a_capture_of_two_lines_alone_says_what_both_lost() -> None:
     lines = [stream(7, 7, system="feed", kind="line"), stream(9, 9, system="feed", kind="line")]
     pair = {"messages": 100, "recovered": 2, "lost_on_both": 1}
     assert verdict(report(*lines) | {"tables": {"feed": {"lines": [pair]}}}) == [
-        "1 capture, 1 pair of lines: 3 numbers lost, 2 recovered, 1 not; no errors or warnings."
+        "1 capture, 1 pair of lines: 3 numbers lost or not captured, 2 recovered, 1 not; "
+        "no errors or warnings."
     ]
 
 
@@ -173,6 +174,6 @@ def test_what_was_open_when_the_capture_ended_is_not_called_lost() -> None:
         for name, lost, still in (("a", 0, 5), ("b", 7, 2), ("c", 3, 0))
     ]
     assert verdict(report(*feeds)) == [
-        "1 capture, 3 streams: 10 numbers lost, none recovered; 7 numbers missing at the end, too "
-        "early to call lost; no errors or warnings."
+        "1 capture, 3 streams: 10 numbers lost or not captured, none recovered; 7 numbers "
+        "missing at the end, too early to call lost; no errors or warnings."
     ]
