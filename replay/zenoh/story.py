@@ -4,7 +4,7 @@ queries ended."""
 from typing import Final
 
 from seqaudit.replay.contract.story import SENDER, Where, by_outcome
-from seqaudit.replay.sequence.gaps import Step
+from seqaudit.replay.sequence.gaps import Outcome, Step
 from seqaudit.replay.zenoh.query import Query
 
 # Where samples of a gap were lost, as this leg shows it.
@@ -76,7 +76,7 @@ def query_end(query: Query, seqnos: list[list[int]]) -> Step:
 
 #: Where frames were lost, by how their gap ended.
 HOP_PLACES: Final = {
-    "lost": (Where.BEFORE, "its transport sn did not come here"),
+    str(Outcome.UNTOLD): (Where.BEFORE, "its transport sn did not come here"),
     "late and thrown away": (
         Where.AFTER, "its frame is here, behind a newer one: the receiving transport threw it away"
     ),

@@ -520,7 +520,13 @@ def hop_gap(gap: HopGap, counter: HopCounter) -> GapFigures:
     late = counter.late.ranges.within(gap.first, gap.stop)
     missing = gap.stop - gap.first
     came = sum(b - a for a, b in late)
-    outcome = "lost" if not came else "late and thrown away" if came == missing else "lost or late"
+    outcome = (
+        str(Outcome.UNTOLD)
+        if not came
+        else "late and thrown away"
+        if came == missing
+        else "lost or late"
+    )
     return {
         "seqnos": [[gap.first, gap.stop - 1]],
         "count": missing,
