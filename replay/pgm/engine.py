@@ -218,8 +218,8 @@ class PgmEngine:
                 self.ends.passed(event, ())
             if self.window.start is not None and event.stamp is not None:
                 self.window.told_trail(self.window.unwrap(event.stamp), mark)
-            if event.seqno is not None:
-                self.window.told_lead(self.window.unwrap(event.seqno), mark)
+            if event.seqno is not None or event.stamp is not None:
+                self.window.told_lead(self.window.unwrap(lead), mark)
         elif word in ("NAK", "NCF"):
             self._request(event, mark)
         self._collect()

@@ -204,7 +204,8 @@ class PgmWindow:
         return self.unwrap(lead) < self.lead
 
     def told_lead(self, lead: int, mark: Mark) -> None:
-        """The sender's SPM names its highest sqn."""
+        """The sender's SPM names its highest sqn; where it has sent none, the one before the first
+        (raims.md 2)."""
         if self.start is None or self.lead is None:
             self.start = self.next = self.lead = lead + 1
         elif lead >= self.lead:

@@ -24,6 +24,7 @@ from seqaudit.replay.sequence.gaps import (
     MAX_ASKS,
     GapFigures,
     Mark,
+    MarkOfTimer,
     Outcome,
     PlacedGap,
     Step,
@@ -135,8 +136,8 @@ def _row(
     if holes and holes[0].revealed < mark:
         revealed, by = holes[0].revealed, f"{holes[0].revealed_by} of its link"
     heard, more = _naks(holes)
-    by_timer = any(hole.ended is not None and hole.ended.frame == mark.frame for hole in holes)
-    if by_timer:  # the link's wait ended then, which no frame shows
+    by_timer = isinstance(mark, MarkOfTimer)
+    if by_timer:  # the link's wait ended then, perhaps for packets before those of this loss
         heard.append({
             "step": "handed on", "frame": None, "at_ns": mark.at_ns, "by": observer,
             "says": _HANDED_ON,

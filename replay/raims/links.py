@@ -20,7 +20,7 @@ from seqaudit.replay.pgm.holes import LAST_FRAME, Fate, Hole, Timer
 from seqaudit.replay.pgm.window import SQNS, PgmWindow, WindowSettings
 from seqaudit.replay.raims.changes import SubscriptionChange
 from seqaudit.replay.sequence.elapsed import Elapsed
-from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.gaps import Mark, MarkOfTimer
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 MAX_HELD: Final = 200_000
@@ -216,6 +216,8 @@ class PgmLink:
             self._waits = first + event.count > window.next
         elif event.wire_kind == "SPM" and event.seqno is not None:
             window.told_lead(window.unwrap(event.seqno), mark)
+        elif event.wire_kind == "SPM" and event.stamp is not None:
+            window.told_lead(window.unwrap(event.stamp) - 1, mark)
         elif event.wire_kind == "NAK" and event.source == self._address:
             window.asked([window.unwrap(a) for a, _ in event.ranges()], mark)
         elif event.wire_kind == "NCF":
@@ -375,7 +377,7 @@ class PgmLink:
         if asleep:
             self._mark = None
             return ready
-        self._mark = Mark(behind, at_ns)
+        self._mark = MarkOfTimer(behind, at_ns)
         return [*ready, *self._release(self._mark, self._to_come)]
 
     def held_up(self, change: SubscriptionChange) -> bool:

@@ -88,7 +88,7 @@ class Daemons:
         observer = self.observer
         peer = observer.peers.get(bridge)
         if peer is None:
-            peer = observer.peers[bridge] = Peer(bridge)
+            peer = observer.peers[bridge] = observer.met[bridge] = Peer(bridge)
         known = self.users.get(bridge)
         if known is not None:
             peer.user, peer.address = known.user, known.address
@@ -108,6 +108,11 @@ class Daemons:
                 return observer.start_ns
         known = self.users.get(bridge)
         return None if known is None else known.start_ns
+
+    def said_goodbye(self, bridge: str) -> bool:
+        """A start that did is never heard of again: the next has another bridge."""
+        known = self.users.get(bridge)
+        return known is not None and known.ended is not None
 
     def ended_ns(self, bridge: str | None) -> int | None:
         """When a daemon said goodbye, or the same one started again; null: it was not heard to."""
@@ -145,10 +150,11 @@ class Daemons:
 
     @staticmethod
     def number(observer: Observer) -> None:
-        """Peers that no inbox header numbers, as over TCP: in the order in which they were met."""
-        taken = {peer.uid for peer in observer.peers.values()}
+        """Peers that no inbox header numbers, as over TCP: in the order in which they were met. The
+        number of one that left goes to nobody else."""
+        taken = {peer.uid for peer in observer.met.values()}
         free = (uid for uid in range(1, 1 << 16) if uid not in taken)
-        for peer in observer.peers.values():
+        for peer in observer.met.values():
             if peer.uid is None:
                 peer.uid = next(free)
 

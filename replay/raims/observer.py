@@ -30,6 +30,7 @@ class Observer:
         self.start_ns = start_ns
         self.window = window
         self.peers: dict[str, Peer] = {}
+        self.met: dict[str, Peer] = {}  # those that left as well
         self.streams: dict[tuple[str, str], RaimsStream] = {}
         self.changes = Changes()  # of its subscriptions
         self.stated = 0  # subscriptions that the user states; they have the first ids

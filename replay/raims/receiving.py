@@ -255,8 +255,8 @@ class Receiving:
                 stream.subject_delivered(subject, verdict.stop - verdict.seqno)
 
     def _control(self, event: Event, mark: Mark) -> None:
-        """Any other message from a peer."""
-        if event.source is None:
+        """Any other message from a peer; behind its goodbye nobody takes any."""
+        if event.source is None or self._state.members.said_goodbye(event.source):
             return
         detail = event.details()
         peer = self._state.members.peer(event.source)
@@ -296,7 +296,8 @@ class Receiving:
             if window is not None and detail.get("idl_restart"):
                 window.rotation.scale(mark.at_ns)
         told = detail.get("session_bridge")
-        if word == "SYNC_RPY" and event.destination == self._state.observer.bridge and told:
+        # an answer with a stage says why the daemon that was asked for is gone
+        if word == "SYNC_RPY" and here and told and "auth_stage" not in detail:
             self._state.members.learn(str(told), detail, event.frame)
         if word == "HELO" and _begins(detail) and peer.heard_ns is None and peer.met_frame < 0:
             peer.met = False

@@ -41,6 +41,12 @@ class Mark(NamedTuple):
     at_ns: int
 
 
+class MarkOfTimer(Mark):
+    """A moment at which a wait ended, behind a frame; no frame shows it."""
+
+    __slots__ = ()
+
+
 class Ask(NamedTuple):
     """One request for seqnos of a gap.
 

@@ -307,6 +307,8 @@ def _dotted(text: str) -> str:
 
 
 def _show_loss(scenario: RaimsScenario, node: str, view: View) -> Iterator[Figure]:
+    if node not in scenario.truth["show"]["end"]:
+        return  # it had ended before anybody asked
     why = ENCRYPTED if scenario.encrypted else ""
     last = max((row["start"] for row in view.table("loss")), default=0)
     ours = {row["user"]: row for row in view.table("loss") if row["start"] == last}
@@ -354,6 +356,11 @@ def _delivered(scenario: RaimsScenario, node: str, views: Mapping[str, View]) ->
             for stream in view.streams("raims")
             if stream["role"] == "receiver" and stream["subject"] in names
         ]
+        unknown = {stream["unknown"]["delivered"] for stream in ours if stream["delivered"] is None}
+        if unknown:
+            told: Any = received.get(subject, {}).get("count", 0)
+            yield f"delivered {subject}", None, told, "; ".join(sorted(unknown))
+            continue
         count = sum(int(b, 16) - int(a, 16) + 1 for stream in ours for a, b in stream["delivered"])
         numbered = [
             stream
@@ -362,7 +369,7 @@ def _delivered(scenario: RaimsScenario, node: str, views: Mapping[str, View]) ->
         ]
         for stream in numbered:
             count += sum(stream["delivered_by_subject"].get(name, 0) for name in names)
-        told: Any = received.get(subject, {}).get("count", 0)
+        told = received.get(subject, {}).get("count", 0)
         stated = bool(ours or numbered) or not why  # what is in the report is compared
         yield f"delivered {subject}", count if stated else None, told, why
         numbers = _delivered_numbers(scenario, views, ours, names, subject)
@@ -390,7 +397,8 @@ def _delivered(scenario: RaimsScenario, node: str, views: Mapping[str, View]) ->
             exact = None if upper is None or lower < upper else lower
             yield f"not delivered {subject}, exactly", exact, lost, NEVER_SENT
         elif not scenario.over_tcp:
-            yield f"not delivered {subject}, exactly", [lower, upper], [lost - never] * 2, ""
+            left = max(0, lost - never)
+            yield f"not delivered {subject}, exactly", [lower, upper], [left] * 2, ""
 
 
 def _delivered_numbers(
@@ -478,7 +486,7 @@ def _never_left(scenario: RaimsScenario, views: Mapping[str, View], subject: str
 
 def _windows(scenario: RaimsScenario, node: str, view: View, *, more: bool) -> Iterator[Figure]:
     """The tables now and at their most, and each rotation: when, and what the table held."""
-    shown = scenario.truth["show"]["end"][node].get("show windows", [])
+    shown = scenario.truth["show"]["end"].get(node, {}).get("show windows", [])
     turned = any(
         not row["tab"] and row["rotate_time"]
         for tables in scenario.truth["show"]["end"].values()

@@ -32,7 +32,7 @@ IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
 
 #: Rules of who asked for what, wherever that passed; and those by which the whole capture at the
 #: asker's own interface says that it did, as sure as each of them may be of why.
-ASKED: Final = ("MC024", "UC048")
+ASKED: Final = ("MC024", "UC048", "PG010")
 _OF_ASKERS: Final = ("MC005", "MC013", "UC032", "UC034")
 
 #: Rules that say no more than what such a way makes of the capture: identical datagrams are there

@@ -102,6 +102,8 @@ def beside(whole: Mapping[str, Any], other: Mapping[str, Any]) -> Compared:
                 upper = of.get("lost_upper", of[name]) if name != "counted_loss" else of[name]
                 upper = None if upper is None else upper + (of.get("open") or 0)
                 least = of[name] if (counts if name == "counted_loss" else same) else 0
+                if name in ("lost", "unrecovered"):
+                    least = max(0, least - _lost_before(whole, row["id"], row["first_seqno"]))
                 told.count(name, row["id"], row[name], least, upper)
         if row.get("lost_upper") is not None and of.get("lost") is not None and same:
             told.count("lost_upper", row["id"], row["lost_upper"], of["lost"], None)
@@ -117,6 +119,14 @@ def beside(whole: Mapping[str, Any], other: Mapping[str, Any]) -> Compared:
                 told.wrong.append(("delivered", row["id"], shown))
     _of_daemons(whole, other, same_of, told)
     return told
+
+
+def _lost_before(whole: Mapping[str, Any], stream: str, first: int | str | None) -> int:
+    """How many a stream lost before the first that came, of which an SPM or a request tells."""
+    lost = [
+        g for g in whole.get("gaps", ()) if (g["stream"], g["outcome"]) == (stream, "unrecovered")
+    ]
+    return sum(n < _number(first) for gap in lost for n in _numbers(gap["seqnos"]))
 
 
 def _ends_sooner(known: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -61,6 +61,15 @@ def test_how_often_a_receiver_asked_says_whether_it_gave_up(
     assert hidden == (said == "CP007")
 
 
+def test_of_a_sender_that_had_sent_nothing_all_packets_before_the_first_are_missing() -> None:
+    """Recorded: a daemon began again, its SPM told of an empty window, and its first packets were
+    lost; they were asked for until it was given up."""
+    naks = [nak(sqn, 0.2 + turn / 2 + sqn / 100) for turn in range(10) for sqn in (0, 1)]
+    told = packet("SPM", 1, 0.1)
+    rows = received(packet("SPM", None), told, *naks, packet("ODATA", 2, 8.0), packet("SPM", 2, 60))
+    assert only(rows, "PG002")["seqnos"] == [[0, 1]]
+
+
 def test_a_clock_that_steps_before_a_repair_changes_nothing() -> None:
     story = [packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.1), packet("RDATA", 2, 6.2)]
     assert sureness_of(received(*story)) == {"PG001": ["proven"]}

@@ -6,7 +6,7 @@ import pytest
 
 from seqaudit.decoders.contract.events import BEGUN, END, HOLE, Ending, Flag, Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.contract.results import FINDING, STREAM, TABLE
+from seqaudit.replay.contract.results import FINDING, GAP, STREAM, TABLE
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.raims import convergence as raims_convergence
 from seqaudit.replay.raims import findings as raims_findings
@@ -652,6 +652,22 @@ def test_messages_of_one_packet_keep_their_order_where_it_was_freed_between_them
     world.sees(packet("SPM", 4, 2.2, stream=f"{LINK}|"))
     (stream,) = [r.detail for r in world.rows() if r.kind == "STREAM"]
     assert stream["delivered"] == [[F0 + 1, F0 + 4]]
+
+
+def test_what_another_packets_wait_hands_on_no_frame_shows() -> None:
+    """A wait that ends within the timer pass of another wakes nobody: what it freed went on when
+    that of a packet behind it ended."""
+    world = World()
+    for sqn in (1, 4, 6):
+        world.sees(packet("ODATA", sqn, 0.0, stream=f"{LINK}|"))
+        world.data(F0 + sqn, 0.0, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    for turn in range(10):
+        for sqn, later in ((2, 0.0), (3, 0.0001), (5, 0.05)):
+            world.sees(nak_on_link(sqn, turn / 5 + later))
+    for at in (2.2, 2.5, 2.8):
+        world.sees(packet("SPM", 6, at, stream=f"{LINK}|"))
+    first, _ = [row.detail for row in world.rows() if row.kind == GAP]
+    assert (first["delivered_frame"], first["delivered_after_ns"]) == (None, None)
 
 
 @pytest.mark.parametrize(("coarse", "end", "given_up"), [

@@ -1,0 +1,40 @@
+"""Daemons that come and go, and what ``show loss`` calls them."""
+
+import json
+
+from seqaudit.decoders.contract.events import Kind
+from tests.replay.raims.builders import ME, PEER, World
+
+NEXT, OTHER = "cc" * 16, "dd" * 16
+BYE = 5  # a stage: it said goodbye
+
+
+def _comes(world: World, bridge: str, name: str, address: str, at: float) -> None:
+    told = {"name": name, "address": f"{address}:7239"}
+    world.feed(
+        at, kind=Kind.MEMBER, wire_kind="MEMBER", source=bridge, detail=json.dumps(told),
+    )  # fmt: skip
+
+
+def test_a_daemon_that_said_goodbye_is_no_peer_whatever_of_it_comes_later() -> None:
+    """Recorded: behind its BYE it said LEAV and ADJ, and the observer's console had it no more."""
+    world = World()
+    world.notice("BYE", 1.0)
+    world.notice("LEAV", 1.1, subject="_1.A")
+    world.notice("ADJ", 1.2, link_state=3)
+    assert world.table("loss") == []
+
+
+def test_the_number_of_a_daemon_that_left_goes_to_nobody_else() -> None:
+    world = World()
+    _comes(world, OTHER, "C", "10.77.0.3", 0.5)
+    world.notice("BYE", 1.0)
+    _comes(world, NEXT, "A", "10.77.0.1", 2.0)
+    assert [row["user"] for row in world.table("loss")] == ["C.2", "A.3"]
+
+
+def test_an_answer_that_a_daemon_is_gone_tells_of_no_peer() -> None:
+    """Recorded: a daemon asked for its own earlier start; ``show loss`` had no row of it."""
+    world = World()
+    world.notice("SYNC_RPY", 1.0, destination=ME, session_bridge=OTHER, user="B", auth_stage=BYE)
+    assert [row["bridge"] for row in world.table("loss")] == [PEER]
