@@ -149,7 +149,8 @@ class RaimsEngine:
             observer.window.rotation.advance(end_ns)
             observer.advisories.close(end_ns)
             for stream in observer.streams.values():
-                self.links.trailing(stream)
+                left = self.members.said_goodbye(stream.publisher)
+                self.links.trailing(stream, left=left)
             self.members.number(observer)
             own_words.weigh(self.state, observer)
         for bridge, publisher in self.publishers.items():
@@ -197,7 +198,7 @@ class RaimsEngine:
         if event.wire_kind == "ENCRYPTED":
             self.links.encrypted.append((str(event.stream), event.first_mark()))
         elif event.wire_kind == HOLE:
-            self.links.holes[name] = event.first_mark()
+            self.links.lacks_bytes(name, event.first_mark())
         elif event.wire_kind == BEGUN:
             self.links.begun[name] = event.first_mark()
         elif event.wire_kind == END:

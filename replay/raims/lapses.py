@@ -22,20 +22,20 @@ class Lapses:
     """Stretches between two packets of one host."""
 
     def __init__(self) -> None:
-        self._last: Mark | None = None
+        self.last: Mark | None = None  # of its packets
         self._from: list[Mark] = []
         self._until: list[Mark] = []
 
     def speaks(self, first: Mark, last: Mark) -> None:
         """It sent some packets."""
-        before = self._last
+        before = self.last
         if before is not None and first.at_ns - before.at_ns > LAPSE_NS:
             if len(self._from) == MAX_LAPSES:
                 del self._from[: MAX_LAPSES // 2], self._until[: MAX_LAPSES // 2]
             self._from.append(before)
             self._until.append(first)
         if before is None or last.frame > before.frame:
-            self._last = last
+            self.last = last
 
     def since(self, mark: Mark) -> int | None:
         """The last frame before one that lies in such a stretch; null: it lies in none."""

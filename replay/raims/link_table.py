@@ -25,7 +25,7 @@ from seqaudit.replay.raims.links import (
 from seqaudit.replay.raims.message import subject_of
 from seqaudit.replay.raims.settings import Settings
 from seqaudit.replay.raims.streams import RaimsStream
-from seqaudit.replay.raims.truth import BY_CONSOLE, BY_END, Loss
+from seqaudit.replay.raims.truth import BY_CONNECTION, BY_CONSOLE, BY_END, Loss
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -62,6 +62,7 @@ class LinkTable:
         self.pgm: dict[str, PgmLink] = {}
         self.inboxes: dict[str, InboxLink] = {}
         self.holes: dict[str, Mark] = {}
+        self._hole_here = -1  # the frame of the last of them on a link to the observer
         self.begun: dict[str, Mark] = {}
         self.ended: dict[str, Ending] = {}
         self.encrypted: list[tuple[str, Mark]] = []
@@ -170,7 +171,13 @@ class LinkTable:
         elif name.startswith(INBOX):
             self.of_inbox(name).doubted_frame = event.frame
         else:
-            self.holes[name] = event.first_mark()
+            self.lacks_bytes(name, event.first_mark())
+
+    def lacks_bytes(self, name: str, mark: Mark) -> None:
+        """Bytes of a TCP link are missing, or could not be read."""
+        self.holes[name] = mark
+        if not self.leaves(name):
+            self._hole_here = mark.frame
 
     # -- what is missing -------------------------------------------------------------------------
 
@@ -211,12 +218,12 @@ class LinkTable:
         return max(gaps, default=-1) > since
 
     def inbox_lacks(self, name: str, since: int) -> bool:
-        """Does the capture lack packets of a point-to-point link that came since a frame?"""
+        """Does the capture lack packets of a point-to-point link that came since a frame? What is
+        missing over TCP may have come on any connection, also on one without numbers so far."""
         link = self.inboxes.get(name)
         if link is not None:
             return link.lacks or link.doubted_frame >= since
-        hole = self.holes.get(name)
-        return hole is not None and hole.frame >= since
+        return self._hole_here >= since
 
     def border_unseen(self, link: str, before: Iterable[str]) -> bool:
         """Does the capture not show where a TCP link begins, or where one of those before ends?"""
@@ -331,8 +338,9 @@ class LinkTable:
                      missing=missing)
             )  # fmt: skip
 
-    def trailing(self, stream: RaimsStream) -> None:
-        """What may have been lost behind the stream's last message."""
+    def trailing(self, stream: RaimsStream, *, left: bool) -> None:
+        """What may have been lost behind the stream's last message: packets that did not come; or
+        anything, where its connection ended and its publisher did not say that it ``left``."""
         self.unnumbered(stream)
         if stream.truth.high is None or stream.glsno:
             return
@@ -342,6 +350,12 @@ class LinkTable:
             stream.truth.add(
                 Loss(stream.truth.high, None, 0, room, BY_END, stream.last, missing.count,
                      missing=missing)
+            )  # fmt: skip
+        ended = self.ended.get(stream.link, Ending.UNSEEN)
+        if ended is not Ending.UNSEEN and stream.last is not None and not left:
+            stream.truth.add(
+                Loss(stream.truth.high, None, 0, None, BY_CONNECTION, stream.last,
+                     missing=BYTES_WHOLE)
             )  # fmt: skip
 
 

@@ -12,9 +12,9 @@ from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.subscriber import SubscriptionWindow
 
+SECOND_NS: Final = 1_000_000_000
 #: A daemon says nothing in its first moments.
-STARTED_NS: Final = 5_000_000_000
-
+STARTED_NS: Final = 5 * SECOND_NS
 
 #: The stage of authentication that says that a peer is dropped for want of heartbeats.
 SILENT: Final = 4
@@ -45,6 +45,8 @@ class Observer:
         self.from_start = False  # its first word was captured
         self.spoke: int = -1  # the frame of its last word
         self.left = False  # that was BYE
+        self.beat_ns: int | None = None  # its last heartbeat
+        self.interval_ns = 10 * SECOND_NS  # from one to the next
         #: Since which frame nobody can tell what it read, and why; null: it can be told.
         self.unread: tuple[int, str] | None = None
 
@@ -53,6 +55,18 @@ class Observer:
         self.spoke = event.last_mark().frame
         self.left = event.wire_kind == "BYE"
         self.active = not self.left
+
+    def beats(self, at_ns: int, interval: object) -> None:
+        """A heartbeat of its own, which says in how many seconds the next one comes."""
+        self.beat_ns = at_ns
+        if isinstance(interval, int) and 0 < interval < 1 << 20:
+            self.interval_ns = interval * SECOND_NS
+
+    def is_overdue(self, end_ns: int) -> bool:
+        """Has the next heartbeat of its own not come, and it has not said that it ends?"""
+        if self.beat_ns is None or self.left:
+            return False
+        return end_ns - self.beat_ns > self.interval_ns + self.interval_ns // 10
 
     def tells_of_peers(self, event: Event, detail: Mapping[str, object]) -> None:
         """It drops a peer, perhaps as it has taken no heartbeat of it for too long; or it may have

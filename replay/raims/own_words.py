@@ -28,8 +28,14 @@ ENDED: Final = (
     "messages of it came behind the last word of this start, which did not say that it ended: "
     "whether it took them cannot be told"
 )
-
-
+OVERDUE: Final = (
+    "messages of it came behind the last word of this daemon, whose next heartbeat did not come: "
+    "whether it still ran and took them cannot be told"
+)
+WAITED: Final = (
+    "messages of it came before this daemon said that it dropped their publisher, and waited here "
+    "for packets that it may have had: whether it took them cannot be told"
+)
 PAUSED: Final = (
     "its source ended while this daemon said nothing for long: whether it ran then, and what it "
     "read of what came, cannot be told"
@@ -59,7 +65,7 @@ def weigh(state: RaimsState, observer: Observer) -> None:
 
 def _read(state: RaimsState, observer: Observer) -> None:
     """What of all that came to its host the observer may not have read: behind the last word of a
-    start that another follows, which nobody saw end."""
+    start that nobody saw end, where another follows or its heartbeats ended."""
     starts = [one for one in state.members.observers if one.bridge is not None]
     if state.members.together:
         observer.unread = -1, TOGETHER
@@ -67,6 +73,9 @@ def _read(state: RaimsState, observer: Observer) -> None:
         observer.unread = -1, LATE
     elif observer in starts[:-1] and not observer.left:
         observer.unread = observer.spoke, ENDED
+    elif observer in starts and observer.is_overdue(state.last_ns):
+        packet = state.links.lapses.last
+        observer.unread = max(observer.spoke, -1 if packet is None else packet.frame), OVERDUE
     if observer.unread is None:
         return
     for stream in observer.streams.values():

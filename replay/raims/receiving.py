@@ -99,6 +99,8 @@ class Receiving:
             return
         if not self._takes_from(peer, mark, link_of(event)):
             stream.ignored += event.count
+            if waited and not peer.by_clock and event.at_ns < (peer.dropped_ns or 0):
+                stream.unread = stream.unread or (event.frame, own_words.WAITED)
             peer.goes_by(event.stamp)
             peer.rerouted |= peer.revived
             return

@@ -85,6 +85,8 @@ class Sending:
         if event.wire_kind in ("HELO", "HB"):
             self._state.clocks.heard(event)
             start = detail.get("start")
+            if event.source == observer.bridge:
+                observer.beats(event.at_ns, detail.get("interval"))
             if isinstance(start, int) and event.source == observer.bridge:
                 self._started(observer, start, event)
             self._state.convergence.heartbeat(event, detail)

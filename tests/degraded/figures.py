@@ -85,7 +85,7 @@ def beside(whole: Mapping[str, Any], other: Mapping[str, Any]) -> Compared:
     ended = _ends_sooner(known, other)
     same_of: dict[str, bool] = {}  # by publisher: have all its streams the same numbers?
     for row in other.get("streams", ()):
-        of = known.get(row["id"])
+        of = _same_start(whole, row, known.get(row["id"]))
         if of is None or row.get("role") != "receiver" or of.get("role") != "receiver":
             continue
         if row["system"] in JGROUPS:
@@ -119,6 +119,23 @@ def beside(whole: Mapping[str, Any], other: Mapping[str, Any]) -> Compared:
                 told.wrong.append(("delivered", row["id"], shown))
     _of_daemons(whole, other, same_of, told)
     return told
+
+
+def _same_start(
+    whole: Mapping[str, Any], row: Mapping[str, Any], of: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
+    """The whole capture's row of the same start of a daemon: a later one has the stream's id with a
+    number behind it, but where nothing before it was captured."""
+    if of is None or row["system"] != "raims" or row["first_seqno"] is None:
+        return of
+    first = _number(row["first_seqno"])
+    starts = [r for r in whole["streams"] if r["id"].rpartition("|")[0] == row["id"]]
+    for one in (of, *starts):
+        if one["first_seqno"] is None:
+            continue
+        if _number(one["first_seqno"]) <= first <= _number(one["last_seqno"]):
+            return one
+    return of
 
 
 def _lost_before(whole: Mapping[str, Any], stream: str, first: int | str | None) -> int:

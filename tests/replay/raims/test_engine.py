@@ -65,9 +65,10 @@ def test_a_lost_inbox_message_rests_on_what_did_not_come_between_two_numbers() -
     assert found["rests"]["absent"] == marks[1:]
 
 
-@pytest.mark.parametrize(("hole", "lost"), [("x", 0), ("y", 0), ("z", 1), (None, 1)])
+@pytest.mark.parametrize(("hole", "lost"), [("x", 0), ("y", 0), ("z", 0), (None, 1)])
 def test_inbox_numbers_of_a_peer_come_on_all_its_connections(hole: str | None, lost: int) -> None:
-    """Of a daemon with two connections, a number may have come on either."""
+    """Of a daemon with two connections, a number may have come on either; or on a third one, on
+    which nothing else with a number came."""
     world = World()
     for at, value, link in ((0.1, 3, "x"), (0.2, 4, "y"), (0.4, 6, "x")):
         if value == 6 and hole is not None:
@@ -1016,6 +1017,22 @@ def test_what_two_connections_did_not_carry_is_lost_where_the_capture_shows_thei
     (stream,) = [r.detail for r in rows if r.kind == STREAM and r.detail["role"] == "receiver"]
     assert stream["delivered"] == delivered
     assert stream["lost"] == (None if delivered is None else 2)
+
+
+@pytest.mark.parametrize(("ends", "upper"), [("", 0), ("reset", None), ("BYE", 0)])
+def test_behind_a_connection_that_ended_any_number_may_be_lost(
+    ends: str, upper: int | None
+) -> None:
+    """Unless nothing ended it, or the publisher said goodbye on it."""
+    world = World()
+    world.data(F0, 0.1)
+    world.notice("PING", 0.2, seqno=1, destination=ME, stream=f"tcp:x|{PEER}|.PING")
+    if ends == "BYE":
+        world.notice("BYE", 0.3)
+    if ends:
+        world.notice(END, 0.4, stream="tcp:x|", source=None, how=Ending.RESET, since=world.number)
+    (stream,) = [r.detail for r in world.rows() if r.kind == STREAM]
+    assert (stream["lost"], stream["lost_upper"]) == (0, upper)
 
 
 def test_messages_that_a_daemon_does_not_take_say_nothing_of_the_connection_before() -> None:

@@ -856,3 +856,35 @@ def test_notices_of_an_earlier_start_of_the_observer_are_no_peers() -> None:
         detail=json.dumps({"name": "B", "address": f"{HERE}:7239"}),
     )  # fmt: skip
     assert "RA011" not in rules_of(world.rows())
+
+
+@pytest.mark.parametrize(("end", "taken"), [(10.9, True), (11.1, False)])
+def test_behind_the_last_word_of_a_daemon_whose_heartbeat_is_overdue_nothing_is_told(
+    end: float, taken: bool
+) -> None:
+    """Recorded: a daemon died without a word; 100 messages that came to its host were delivered
+    by the report."""
+    world = World()
+    world.notice("HB", 0.0, source=ME, interval=10, start=T0)
+    world.data(F0, 0.5)
+    world.notice("HB", end, interval=10)
+    (stream,) = [
+        r.detail for r in world.rows() if r.kind == STREAM and r.detail["role"] == "receiver"
+    ]
+    assert (stream["delivered"] is not None) == taken
+
+
+def test_what_waited_when_its_publisher_was_dropped_may_have_been_taken() -> None:
+    """Recorded, and a packet taken away: the daemon had it, and said that it drops the publisher
+    as it had read its BYE; here all that waited for that packet came behind this."""
+    world = World()
+    for sqn in (1, 3):
+        world.sees(packet("ODATA", sqn, 0.0, stream=f"{LINK}|"))
+        world.data(F0 + sqn, 0.0, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    world.notice("DEL", 1.0, source=ME, seqno=1, sync_bridge=PEER, auth_stage=5)
+    for at in (8.0, 9.0):
+        world.sees(packet("SPM", 3, at, stream=f"{LINK}|"))
+    (stream,) = [
+        r.detail for r in world.rows() if r.kind == STREAM and r.detail["role"] == "receiver"
+    ]
+    assert stream["delivered"] is None
