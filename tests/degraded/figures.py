@@ -129,7 +129,9 @@ def _same_start(
     if of is None or row["system"] != "raims" or row["first_seqno"] is None:
         return of
     first = _number(row["first_seqno"])
-    starts = [r for r in whole["streams"] if r["id"].rpartition("|")[0] == row["id"]]
+    starts: list[Mapping[str, Any]] = [
+        other for other in whole["streams"] if other["id"].rpartition("|")[0] == row["id"]
+    ]
     for one in (of, *starts):
         if one["first_seqno"] is None:
             continue
