@@ -346,9 +346,9 @@ class PgmEngine:
             self.window.asked(sqns, mark, None if self.receiving else event.source)
 
     def _collect(self) -> None:
-        for fate, _ in self.window.refuted:
+        for fate, refuted in self.window.refuted:
             self.fates[fate] -= 1
-            self.fates[Fate.ASKED] += 1
+            self.fates[refuted.fate or fate] += 1
         self.window.refuted.clear()
         for hole in self.window.take_ended():
             if hole.fate is None or hole.ended is None:

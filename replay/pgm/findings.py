@@ -38,6 +38,8 @@ _NO_RECEIVER: Final = "the capture was not taken at a receiver"
 LEAST_MTU: Final = 1_500
 _SMALL_MTU: Final = "pgm.mtu is less than 1500, and smaller packets are not measured one by one"
 _NEEDS_RECEIVER: Final = frozenset({"PG001", "PG002", "PG008", "PG009"})
+#: Ends of packets that are in the capture.
+_CAME: Final = (Fate.LATE, Fate.REPAIRED, Fate.FOREIGN, Fate.PASSED)
 _LEAKY: Final = "the capture lacks other packets of it, perhaps the last repair as well"
 #: The order of captured frames is all there is.
 _IN_ORDER: Final = Claim(Certainty.LIKELY, Rests(ordered=True))
@@ -170,6 +172,11 @@ class _PgmFindings(Reporter[_PgmSubject]):
             "more: {count|it|they} came, and the capture missed {count|it|them}.",
             self._rounds,
         )  # fmt: skip
+        yield from self._holes(
+            "PG003", by_fate.get(Fate.PASSED, []), UNDECIDABLE,
+            "{count:packet} of {sender_member} came when {receiver_member} seemed to have given "
+            "{count|it|them} up: whether it took {count|it|them} cannot be told.",
+        )  # fmt: skip
         unasked = [*by_fate.get(Fate.UNASKED, []), *(h for h in gone if h.loss is UNDECIDABLE.best)]
         jumps = [hole for hole in unasked if hole.is_jump]
         yield from self._holes(
@@ -240,7 +247,7 @@ class _PgmFindings(Reporter[_PgmSubject]):
     def _of_nobody(self) -> Iterator[Finding]:
         """What is missing here, and who lacked it too: a NAK is one wherever it passes."""
         engine = self.engine
-        holes = [h for h in engine.holes if h.fate not in (Fate.LATE, Fate.REPAIRED, Fate.FOREIGN)]
+        holes = [h for h in engine.holes if h.fate not in _CAME]
         holes += engine.missing()
         if not holes:
             return
@@ -358,6 +365,8 @@ def _lost_where(hole: Hole, role: str) -> tuple[Where, str]:
         return by_outcome(Outcome.UNRECOVERED, role, hole.naks)
     if hole.fate is Fate.FOREIGN:
         return Where.UNTOLD, "it was repaired for another receiver; this one did not ask for it"
+    if hole.fate is Fate.PASSED:
+        return Where.UNTOLD, "it came when it seemed to be given up"
     if hole.fate is Fate.OPEN:
         return by_outcome(Outcome.GONE, RECEIVER, hole.naks)
     asked = Outcome.STOPPED if hole.naks else Outcome.UNASKED

@@ -24,6 +24,7 @@ class Fate(StrEnum):
     TRAIL = "fell below the sender's trail"
     FULL = "fell out of the full receive window"
     ASKED = "asked for and then no more"  # had it in the end, or the capture missed the rest
+    PASSED = "came when it seemed to be given up"  # as it may have been
     UNASKED = "not asked for"  # and it should have been: the receiver may have had it
     OPEN = "open at the end"
 
@@ -31,7 +32,7 @@ class Fate(StrEnum):
 #: Ends after which a sqn did not come, as far as the capture shows.
 GIVEN_UP: Final = (Fate.RETRIES, Fate.TRAIL, Fate.FULL)
 #: Ends of which nobody can tell whether the receiver had the sqn.
-UNTOLD: Final = (Fate.ASKED, Fate.UNASKED)
+UNTOLD: Final = (Fate.ASKED, Fate.PASSED, Fate.UNASKED)
 
 
 @dataclass(slots=True)

@@ -31,7 +31,8 @@ PGM: Final[tuple[Rule, ...]] = (
         "PG003", "pgm-reordered",
         "PGM packets overtook each other; holes were filled by the originals.",
         "A hole in the sequence numbers (sqn) of a PGM session (TSI) that an original (ODATA) "
-        "filled.",
+        "filled. Of one that came when it seemed to be given up, as below the sender's trail, "
+        "nobody can tell whether the receiver took it.",
         "Nothing: the originals filled the holes, and early NAKs and needless RDATA are the only "
         "cost.",
         "raims.md 2"),

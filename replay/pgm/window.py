@@ -165,7 +165,7 @@ class PgmWindow:
             self._reveal(first, mark, "a higher sqn")
         if self._gave_up and first < self.next:
             for sqn in range(first, min(stop, self.next)):
-                self._refute(sqn, *GIVEN_UP)
+                self._refute(sqn, Fate.PASSED, *GIVEN_UP)
         low = max(first, self.next)
         new = [(a, b) for a, b in self._have.add(low, stop)] if low < stop else []
         self.lead = max(self.lead, stop)
@@ -226,7 +226,7 @@ class PgmWindow:
         for sqn in sqns:
             hole = self.holes.get(sqn)
             if hole is None:
-                self._refute(sqn, Fate.TRAIL, Fate.FULL)
+                self._refute(sqn, Fate.ASKED, Fate.TRAIL, Fate.FULL)
                 if by is None:
                     self._asked_again(sqn, mark)
                 continue
@@ -385,13 +385,13 @@ class PgmWindow:
         """No receiver lets so much time pass before its first NAK."""
         return self.settings.back_off_ns + self.settings.ncf_wait_ns
 
-    def _refute(self, sqn: int, *fates: Fate) -> None:
-        """It had not been given up: it is asked for, or comes."""
+    def _refute(self, sqn: int, now: Fate, *fates: Fate) -> None:
+        """It had not been given up: it is asked for; or it comes, and may not have been."""
         for hole in self._gave_up:
             if hole.sqn == sqn and hole.fate in fates:
                 self._leaks.count += 1
                 self.refuted.append((hole.fate, hole))
-                hole.fate = Fate.ASKED
+                hole.fate = now
 
     def _arrived(self, first: int, stop: int, last: Mark) -> None:
         """Sqns came, perhaps not for the first time."""

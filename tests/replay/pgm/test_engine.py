@@ -129,11 +129,19 @@ def test_a_nak_reveals_what_no_packet_has_shown() -> None:
     assert [(hole.sqn, hole.naks) for hole in window.holes.values()] == [(2, 1)]
 
 
-def test_a_repair_after_a_give_up_refutes_it() -> None:
+def test_after_a_give_up_nobody_can_tell_whether_a_repair_was_taken() -> None:
     naks = [nak(2, 0.1 + turn / 2) for turn in range(10)]
     story = [packet("ODATA", 1), packet("ODATA", 3), *naks, packet("SPM", 3, 30.0)]
     assert sureness_of(received(*story)) == {"PG002": ["proven"]}
-    assert sureness_of(received(*story, packet("RDATA", 2, 30.1))) == {"CP007": ["likely"]}
+    assert sureness_of(received(*story, packet("RDATA", 2, 30.1))) == {"PG003": ["cannot be told"]}
+
+
+def test_an_original_that_comes_behind_the_trail_is_in_the_capture() -> None:
+    """Recorded: eight that were held up came when a sender with a small window could not repair
+    them any more; "asked 0 times, they came, and the capture missed them", likely."""
+    passed = packet("SPM", 3, 0.001, stamp=3)
+    rows = received(packet("ODATA", 1), packet("ODATA", 3), passed, packet("ODATA", 2, 0.005))
+    assert sureness_of(rows) == {"PG003": ["cannot be told"]}
 
 
 def test_a_nak_for_what_had_fallen_below_the_trail_refutes_that() -> None:
