@@ -91,12 +91,17 @@ class RaimsEngine:
             if not self.state.steady.takes(row):
                 return False
             self.messages += row[15]
+            if not row[8].startswith((PGM, INBOX)):
+                first, last = Mark(row[1], row[4]), Mark(row[3], row[5])
+                self._passes(first, last, own=self.links.leaves(row[8]))
         elif row[6] == "pgm":
             link = self.links.pgm.get(row[8][:-1])
             if link is None or not link.goes_on(row):
                 return False
+            first, last = Mark(row[1], row[4]), Mark(row[3], row[5])
+            self._passes(first, last, own=row[9] == self.address)
             if row[9] == self.address:
-                self.links.lapses.speaks(Mark(row[1], row[4]), Mark(row[3], row[5]))
+                self.links.lapses.speaks(first, last)
             if row[12] == "SPM":
                 self.links.elapsed.saw(Mark(row[1], row[4]))
         else:
@@ -121,8 +126,11 @@ class RaimsEngine:
             self.clients.feed(event)
             return
         self._give_up(event.at_ns, event.frame)
-        if event.system in ("pgm", "inbox") and event.source == self.address:
-            self.links.lapses.speaks(event.first_mark(), event.last_mark())
+        own = event.source == self.address
+        if event.system in ("pgm", "inbox"):
+            self._passes(event.first_mark(), event.last_mark(), own=own)
+            if own:
+                self.links.lapses.speaks(event.first_mark(), event.last_mark())
         if event.kind is Kind.MEMBER:
             starts = self.observers[-1:]
             self.members.met(event)
@@ -187,6 +195,18 @@ class RaimsEngine:
             # what the observer says it had, it had, captured or not
             self.receiving.deliver_all(other.acknowledged(event.stamp, event.first_mark()))
 
+    def _passes(self, first: Mark, last: Mark, *, own: bool) -> None:
+        """The observer's host sends, as its daemon runs, or gets something."""
+        if not self.observers:
+            return
+        observer = self.observers[-1]
+        if not own:
+            observer.hears(first)
+            return
+        since = observer.runs(first, last)
+        if since is not None:
+            own_words.went_on(observer, since)
+
     def _message(self, event: Event) -> None:
         """A raims message: sent by the observer, or on its way through its link."""
         self.messages += event.count
@@ -195,6 +215,8 @@ class RaimsEngine:
         elif event.wire_kind in _KNOWN_BY:
             self._flush(event.frame)
         name = link_of(event)
+        if not name.startswith((PGM, INBOX)) and event.source is not None:
+            self._passes(event.first_mark(), event.last_mark(), own=self.links.leaves(name))
         if event.wire_kind == "ENCRYPTED":
             self.links.encrypted.append((str(event.stream), event.first_mark()))
         elif event.wire_kind == HOLE:

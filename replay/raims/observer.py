@@ -11,10 +11,17 @@ from seqaudit.replay.raims.notices import Notices
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.subscriber import SubscriptionWindow
+from seqaudit.replay.sequence.gaps import Mark
 
 SECOND_NS: Final = 1_000_000_000
 #: A daemon says nothing in its first moments.
 STARTED_NS: Final = 5 * SECOND_NS
+
+#: A peer is dropped for want of heartbeats behind two intervals and this (``Peer.limit_ns``); the
+#: last one before a daemon was paused is not older than one interval.
+LATE_NS: Final = 2 * SECOND_NS
+#: What came within this may be what the daemon answers.
+WOKE_NS: Final = SECOND_NS
 
 #: The stage of authentication that says that a peer is dropped for want of heartbeats.
 SILENT: Final = 4
@@ -44,6 +51,8 @@ class Observer:
         self.start_told = False  # its heartbeats said when it started
         self.from_start = False  # its first word was captured
         self.spoke: int = -1  # the frame of its last word
+        self.ran: Mark | None = None  # when its host last sent what only the daemon sends
+        self.heard: Mark | None = None  # when something came first since then
         self.left = False  # that was BYE
         self.beat_ns: int | None = None  # its last heartbeat
         self.interval_ns = 10 * SECOND_NS  # from one to the next
@@ -55,6 +64,23 @@ class Observer:
         self.spoke = event.last_mark().frame
         self.left = event.wire_kind == "BYE"
         self.active = not self.left
+
+    def hears(self, mark: Mark) -> None:
+        """Something came to its host."""
+        self.heard = self.heard or mark
+
+    def runs(self, first: Mark, last: Mark) -> int | None:
+        """Its host sent something that only the daemon sends.
+
+        Returns:
+            the last frame before a silence in which something came, for so long that the daemon may
+            have dropped its peers as it went on, whose heartbeats had waited as well; null: none.
+        """
+        ran, heard = self.ran, self.heard
+        self.ran, self.heard = last, None
+        if ran is None or heard is None or first.at_ns - heard.at_ns < WOKE_NS:
+            return None
+        return ran.frame if first.at_ns - ran.at_ns > self.interval_ns + LATE_NS else None
 
     def beats(self, at_ns: int, interval: object) -> None:
         """A heartbeat of its own, which says in how many seconds the next one comes."""

@@ -36,6 +36,10 @@ WAITED: Final = (
     "messages of it came before this daemon said that it dropped their publisher, and waited here "
     "for packets that it may have had: whether it took them cannot be told"
 )
+LAPSED: Final = (
+    "messages of it came while this daemon said nothing for longer than its heartbeats are apart: "
+    "whether it took them when it went on cannot be told"
+)
 PAUSED: Final = (
     "its source ended while this daemon said nothing for long: whether it ran then, and what it "
     "read of what came, cannot be told"
@@ -81,6 +85,16 @@ def _read(state: RaimsState, observer: Observer) -> None:
     for stream in observer.streams.values():
         if stream.last is not None and stream.last.frame > observer.unread[0]:
             stream.unread = observer.unread
+
+
+def went_on(observer: Observer, since: int) -> None:
+    """The observer speaks again: what came since a frame it read only now, if it had not dropped
+    who sent it."""
+    for stream in observer.streams.values():
+        if stream.last is not None and stream.last.frame > since:
+            stream.unread = stream.unread or (since, LAPSED)
+    for peer in observer.peers.values():
+        peer.lapsed |= peer.heard_frame > since
 
 
 def _paused(state: RaimsState, observer: Observer) -> None:

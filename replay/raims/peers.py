@@ -65,6 +65,7 @@ class Peer:
     passed_on: bool = False  # the observer passes on what it sends, or may
     joined_frame: int = -1  # of its last AUTH to the observer: at first it is joined to nobody else
     unread: bool = False  # numbers of it came just before their connection was reset
+    lapsed: bool = False  # it was heard while the observer said nothing for long
     not_read: tuple[int, str] | None = None  # since which frame perhaps, and why
     border_unseen: bool = False  # numbers of it step where the capture lacks a connection's border
     ended: Mark | None = None  # BYE

@@ -356,7 +356,13 @@ def _delivered(scenario: RaimsScenario, node: str, views: Mapping[str, View]) ->
             for stream in view.streams("raims")
             if stream["role"] == "receiver" and stream["subject"] in names
         ]
-        unknown = {stream["unknown"]["delivered"] for stream in ours if stream["delivered"] is None}
+        unknown = {
+            stream["unknown"]["delivered"]
+            for stream in view.streams("raims")
+            if stream["role"] == "receiver"
+            and stream["delivered"] is None
+            and not {stream["subject"], *stream["arrivals_by_subject"]}.isdisjoint(names)
+        }
         if unknown:
             told: Any = received.get(subject, {}).get("count", 0)
             yield f"delivered {subject}", None, told, "; ".join(sorted(unknown))
