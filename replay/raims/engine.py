@@ -135,7 +135,9 @@ class RaimsEngine:
             starts = self.observers[-1:]
             self.members.met(event)
             if starts and starts[0].bridge is not None and starts != self.observers[-1:]:
-                self.links.begin_anew()  # what waited did so for the start before
+                self.links.begin_anew(
+                    starts[0].streams.values()
+                )  # what waited did so for the start before
         elif event.system == "pgm":
             link = self.links.of_pgm((event.stream or "")[:-1])
             ready = link.packet(event)

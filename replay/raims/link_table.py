@@ -25,7 +25,7 @@ from seqaudit.replay.raims.links import (
 from seqaudit.replay.raims.message import subject_of
 from seqaudit.replay.raims.settings import Settings
 from seqaudit.replay.raims.streams import RaimsStream
-from seqaudit.replay.raims.truth import BY_CONNECTION, BY_CONSOLE, BY_END, Loss
+from seqaudit.replay.raims.truth import BY_CONNECTION, BY_CONSOLE, BY_END, BY_RESTART, Loss
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -93,8 +93,16 @@ class LinkTable:
         """Does a TCP link lead away from the observer, which forwards on it what it has got?"""
         return self._leaves is not None and name.startswith(self._leaves)
 
-    def begin_anew(self) -> None:
-        """The observer has only just started: nothing of a TSI came to it before."""
+    def begin_anew(self, streams: Iterable[RaimsStream] = ()) -> None:
+        """The observer has only just started: nothing of a TSI came to it before.
+
+        Args:
+            streams: of the start before: it got nothing of what waited then.
+        """
+        for stream in streams:
+            waiting = self.pgm.get(stream.link)
+            if waiting is not None and waiting.window.holes:
+                self._more_behind(stream, BY_RESTART)
         for link in self.pgm.values():
             if not link.own:
                 link.begin_anew()
@@ -352,11 +360,15 @@ class LinkTable:
                      missing=missing)
             )  # fmt: skip
         ended = self.ended.get(stream.link, Ending.UNSEEN)
-        if ended is not Ending.UNSEEN and stream.last is not None and not left:
-            stream.truth.add(
-                Loss(stream.truth.high, None, 0, None, BY_CONNECTION, stream.last,
-                     missing=BYTES_WHOLE)
-            )  # fmt: skip
+        if ended is not Ending.UNSEEN and not left:
+            self._more_behind(stream, BY_CONNECTION)
+
+    @staticmethod
+    def _more_behind(stream: RaimsStream, known_by: str) -> None:
+        """Any number may have been lost behind the stream's last message."""
+        high, last = stream.truth.high, stream.last
+        if high is not None and last is not None and not stream.glsno:
+            stream.truth.add(Loss(high, None, 0, None, known_by, last, missing=BYTES_WHOLE))
 
 
 def link_of(event: Event) -> str:

@@ -27,6 +27,7 @@ BY_SQNS: Final = "PGM sqns"
 BY_NOTHING: Final = "numbering restarted, loss not decidable"
 BY_CONSOLE: Final = "PGM sqns that may have held messages without a number, as of a console"
 BY_CONNECTION: Final = "a connection that ended behind the last message"
+BY_RESTART: Final = "packets that were missing when the daemon ended"
 BY_END: Final = "PGM sqns missing behind the last message"
 
 
