@@ -348,7 +348,7 @@ class LinkTable:
 
     def trailing(self, stream: RaimsStream, *, left: bool) -> None:
         """What may have been lost behind the stream's last message: packets that did not come; or
-        anything, where its connection ended and its publisher did not say that it ``left``."""
+        anything, where its connection ended, but by a publisher that said that it ``left``."""
         self.unnumbered(stream)
         if stream.truth.high is None or stream.glsno:
             return
@@ -360,7 +360,7 @@ class LinkTable:
                      missing=missing)
             )  # fmt: skip
         ended = self.ended.get(stream.link, Ending.UNSEEN)
-        if ended is not Ending.UNSEEN and not left:
+        if ended is not Ending.UNSEEN and not (left and ended is Ending.CLOSED):
             self._more_behind(stream, BY_CONNECTION)
 
     @staticmethod

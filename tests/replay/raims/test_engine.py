@@ -1019,18 +1019,22 @@ def test_what_two_connections_did_not_carry_is_lost_where_the_capture_shows_thei
     assert stream["lost"] == (None if delivered is None else 2)
 
 
-@pytest.mark.parametrize(("ends", "upper"), [("", 0), ("reset", None), ("BYE", 0)])
+@pytest.mark.parametrize(
+    ("bye", "how", "upper"),
+    [(False, None, 0), (False, Ending.RESET, None), (True, Ending.RESET, None),
+     (True, Ending.CLOSED, 0), (False, Ending.CLOSED, None)],
+)  # fmt: skip
 def test_behind_a_connection_that_ended_any_number_may_be_lost(
-    ends: str, upper: int | None
+    bye: bool, how: Ending | None, upper: int | None
 ) -> None:
-    """Unless nothing ended it, or the publisher said goodbye on it."""
+    """Unless nothing ended it, or the publisher said goodbye and closed it."""
     world = World()
     world.data(F0, 0.1)
     world.notice("PING", 0.2, seqno=1, destination=ME, stream=f"tcp:x|{PEER}|.PING")
-    if ends == "BYE":
+    if bye:
         world.notice("BYE", 0.3)
-    if ends:
-        world.notice(END, 0.4, stream="tcp:x|", source=None, how=Ending.RESET, since=world.number)
+    if how is not None:
+        world.notice(END, 0.4, stream="tcp:x|", source=None, how=how, since=world.number)
     (stream,) = [r.detail for r in world.rows() if r.kind == STREAM]
     assert (stream["lost"], stream["lost_upper"]) == (0, upper)
 
