@@ -131,6 +131,8 @@ def _row(
     seqnos: Ranges, least: int, sure: Certainty,
 ) -> GapFigures:  # fmt: skip
     """What the link shows of a loss: its first packet that is missing, NAKs, when it gave up."""
+    if isinstance(last, MarkOfTimer):  # the message before was handed on then; it came elsewhere
+        last = None
     holes = sorted(() if missing is None else missing.holes, key=attrgetter("revealed"))
     revealed, by = mark, reveals
     if holes and holes[0].revealed < mark:

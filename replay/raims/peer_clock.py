@@ -95,6 +95,11 @@ class PeerClock:
             return self.beat_ns
         return beyond(self.skew[0]) if self.skew else 0
 
+    @property
+    def all_ahead(self) -> list[int]:
+        """The least and the most of messages, and of its last heartbeat."""
+        return [*self.skew, *(() if self.beat_ns is None else (self.beat_ns,))]
+
     def hears(self, ahead_ns: int) -> None:
         """A message that did not wait."""
         spread(self.skew, ahead_ns)

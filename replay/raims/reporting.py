@@ -12,7 +12,7 @@ from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW
 from seqaudit.replay.raims.links import Missing
 from seqaudit.replay.raims.observer import Observer
-from seqaudit.replay.raims.peer_clock import off
+from seqaudit.replay.raims.peer_clock import off, spread
 from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.truth import Loss
 from seqaudit.replay.sequence.durations import shown
@@ -277,16 +277,18 @@ class RaimsReporter(Reporter[Subject]):
     def skew(self, bridge: str) -> int | None:
         """How far a publisher's clock is off; null where it is not, or nobody can tell.
 
-        Capture time less publisher time is at least 0 and at most a timer tick, plus the way.
+        Capture time less publisher time is at least 0 and at most a timer tick, plus the way, which
+        is long for what TCP had to send again: the clock is off by what all agree in.
         """
+        skews: list[int] = []
+        pairs = 0
         for observer in self.engine.observers:
             peer = observer.peers.get(bridge)
-            if peer is None or not peer.clock.skew or peer.clock.pairs < LEAST_PAIRS:
-                continue
-            skew = off(peer.clock.skew)
-            if skew is not None:
-                return skew
-        return None
+            if peer is not None and peer.clock.skew:
+                pairs = max(pairs, peer.clock.pairs)
+                for ahead_ns in peer.clock.all_ahead:
+                    spread(skews, ahead_ns)
+        return off(skews) if pairs >= LEAST_PAIRS else None
 
     def _capture_clock_off(self) -> bool:
         """Are the clocks of several daemons off alike? Then it is the capture's."""

@@ -266,6 +266,15 @@ def test_findings_about_the_publishers_clock_and_frames() -> None:
     assert (found["RA015"], found["RA016"], found["RA018"]) == (["proven"], ["likely"], ["likely"])
 
 
+def test_what_came_late_says_nothing_of_a_clock_by_which_heartbeats_are_on_time() -> None:
+    """Recorded: TCP had to send 51 messages again, and "the clock of B is -6.716 s off"."""
+    world = World()
+    for number in range(4):
+        world.data(F0 + number, 7.0, stamp=T0)
+    world.notice("HB", 8.0, stamp=T0 + 8 * SECOND, interval=10)
+    assert "RA016" not in rules_of(world.rows())
+
+
 def test_clocks_of_several_daemons_that_are_off_alike_are_the_captures() -> None:
     world = World()
     future = first_seqno(T0 + 100 * SECOND)
@@ -667,8 +676,9 @@ def test_what_another_packets_wait_hands_on_no_frame_shows() -> None:
             world.sees(nak_on_link(sqn, turn / 5 + later))
     for at in (2.2, 2.5, 2.8):
         world.sees(packet("SPM", 6, at, stream=f"{LINK}|"))
-    first, _ = [row.detail for row in world.rows() if row.kind == GAP]
+    first, second = [row.detail for row in world.rows() if row.kind == GAP]
     assert (first["delivered_frame"], first["delivered_after_ns"]) == (None, None)
+    assert (second["lost_after_frame"], second["revealed_after_ns"]) == (None, None)
 
 
 @pytest.mark.parametrize(("coarse", "end", "given_up"), [

@@ -888,3 +888,19 @@ def test_what_waited_when_its_publisher_was_dropped_may_have_been_taken() -> Non
         r.detail for r in world.rows() if r.kind == STREAM and r.detail["role"] == "receiver"
     ]
     assert stream["delivered"] is None
+
+
+@pytest.mark.parametrize(("silent", "taken"), [(11.5, True), (13.0, False)])
+def test_what_came_while_the_daemon_itself_was_silent_for_long_is_not_told(
+    silent: float, taken: bool
+) -> None:
+    """Recorded: a daemon was paused; as it went on it dropped its peers before it read what had
+    waited, and took nothing of it."""
+    world = World()
+    own = {"source": ME, "stream": "tcp:10.77.0.2:1>10.77.0.1:2|me|.HB", "start": T0}
+    world.notice("HB", 0.0, interval=10, **own)
+    world.data(F0, 1.0)
+    world.notice("HB", 5.0, interval=10, stream=f"tcp:x|{PEER}|.HB")
+    world.notice("HB", silent, interval=10, **own)
+    (row,) = [r.detail for r in world.rows() if r.kind == TABLE and r.detail["table"] == "loss"]
+    assert (row["ibx_loss"] is not None, row["msg_loss"] is not None) == (taken, taken)
