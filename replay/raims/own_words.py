@@ -40,6 +40,10 @@ LAPSED: Final = (
     "messages of it came while this daemon said nothing for longer than its heartbeats are apart: "
     "whether it took them when it went on cannot be told"
 )
+TAKEN_UP: Final = (
+    "this daemon had dropped it and took it up again: which of the messages that it sent to this "
+    "daemon alone were taken in between cannot be told"
+)
 PAUSED: Final = (
     "its source ended while this daemon said nothing for long: whether it ran then, and what it "
     "read of what came, cannot be told"

@@ -65,6 +65,7 @@ class Peer:
     passed_on: bool = False  # the observer passes on what it sends, or may
     joined_frame: int = -1  # of its last AUTH to the observer: at first it is joined to nobody else
     unread: bool = False  # numbers of it came just before their connection was reset
+    taken_up: bool = False  # again, by a datagram, behind a time for which it was dropped
     lapsed: bool = False  # it was heard while the observer said nothing for long
     not_read: tuple[int, str] | None = None  # since which frame perhaps, and why
     border_unseen: bool = False  # numbers of it step where the capture lacks a connection's border
@@ -166,6 +167,7 @@ class Peer:
         self.is_known(mark.at_ns, link)
         self.revived = self.dropped and (self.revived or word not in LAST_WORDS)
         if word == "AUTH":
+            self.taken_up |= self.dropped and not link.startswith("tcp:")
             alive = link in self.closed  # had it been dropped, that would be closed
             if alive:
                 self.closed.clear()

@@ -171,6 +171,8 @@ def _unknown(report: RaimsReporter, observer: Observer, peer: Peer) -> dict[str,
         unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), NOT_JOINED)
     if peer.doubted:
         unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), SEEMED_SILENT)
+    if peer.taken_up:
+        unknown["ibx_loss"] = own_words.TAKEN_UP
     if peer.lapsed:
         unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), own_words.LAPSED)
     if peer.border_unseen:

@@ -8,7 +8,7 @@ from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, UNDECIDABLE, Claim, absence
 from seqaudit.replay.raims.observer import Observer
-from seqaudit.replay.raims.own_words import LAPSED
+from seqaudit.replay.raims.own_words import LAPSED, TAKEN_UP
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.reporting import (
     CLOCKS,
@@ -85,6 +85,7 @@ def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[
             {"count": peer.inbox_loss.count}, first[1],
             Claim(Certainty.LIKELY, why=SEEMED_SILENT) if peer.doubted else
             Claim(Certainty.UNDECIDABLE, why=LAPSED) if peer.lapsed else
+            Claim(Certainty.UNDECIDABLE, why=TAKEN_UP) if peer.taken_up else
             absence(first[0].frame, last[1].frame, certified=True),
             [(mark, f"{word} number {to} after {before}")
              for _, mark, word, before, to in peer.inbox_steps[:MAX_EVIDENCE]],

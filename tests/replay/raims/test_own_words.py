@@ -904,3 +904,13 @@ def test_what_came_while_the_daemon_itself_was_silent_for_long_is_not_told(
     world.notice("HB", silent, interval=10, **own)
     (row,) = [r.detail for r in world.rows() if r.kind == TABLE and r.detail["table"] == "loss"]
     assert (row["ibx_loss"] is not None, row["msg_loss"] is not None) == (taken, taken)
+
+
+def test_of_a_daemon_that_was_dropped_and_taken_up_again_inbox_losses_are_not_told() -> None:
+    """Recorded: PONG number 2 came 4 s behind its new AUTH, and the daemon counted it as lost."""
+    world = World()
+    world.notice("PONG", 0.0, seqno=1, destination=ME)
+    world.notice("DEL", 9.0, source=ME, seqno=1, sync_bridge=PEER, auth_stage=4)
+    world.notice("AUTH", 10.0, seqno=4, destination=ME)
+    (row,) = world.table("loss")
+    assert row["ibx_loss"] is None
