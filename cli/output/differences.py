@@ -17,6 +17,7 @@ from seqaudit.cli.output.budget import (
     BudgetLine,
     BudgetResult,
     Unit,
+    at_least,
     at_most,
     judged,
     measured,
@@ -105,17 +106,21 @@ class _Figure:
     """A figure of one side.
 
     Attributes:
-        least: null where it cannot be told.
+        least: null where it cannot be told; with what was lost, or not captured.
         most: null where nothing bounds it.
         why: why it cannot be told; empty otherwise.
+        unproven: how much of it was lost, or not captured.
     """
 
     least: int | None
     most: int | None
     why: str = ""
+    unproven: int = 0
 
     def shown(self, figure: str) -> str:
-        return "?" if self.least is None else shown_bounds(figure, self.least, self.most)
+        if self.least is None:
+            return "?"
+        return shown_bounds(figure, self.least - self.unproven, self.most)
 
     def is_above(self, other: "_Figure") -> bool:
         """Surely: its least is more than the other's most."""
@@ -146,7 +151,7 @@ def _messages(streams: Iterable[StreamRow]) -> int:
 
 
 def _sum(streams: Sequence[StreamRow], figure: str) -> _Figure:
-    least, most = 0, 0
+    least, most, unproven = 0, 0, 0
     bounded = True
     for stream in streams:
         one = _of(stream, figure)
@@ -155,12 +160,14 @@ def _sum(streams: Sequence[StreamRow], figure: str) -> _Figure:
         least += one.least
         bounded = bounded and one.most is not None
         most += one.most or 0
-    return _Figure(least, most if bounded else None)
+        unproven += one.unproven
+    return _Figure(least, most if bounded else None, unproven=unproven)
 
 
 def _of(stream: StreamRow, figure: str) -> _Figure:
     value, why = measured(stream, figure)
-    return _Figure(value, at_most(stream, figure), why)
+    unproven = 0 if value is None else value - (at_least(stream, figure) or 0)
+    return _Figure(value, at_most(stream, figure), why, unproven)
 
 
 def _of_streams(good: Report, bad: Report) -> Iterable[Change]:

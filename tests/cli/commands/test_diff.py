@@ -87,6 +87,13 @@ def test_of_bounds_only_what_is_so_anywhere_within_them_is_worse_or_better(
     assert is_worse(changes) == (grade is Grade.WORSE)
 
 
+def test_what_was_lost_or_not_captured_is_worse_and_shown_with_its_bounds() -> None:
+    side = report(lost=3)
+    side["streams"][0]["lost_proven"] = 1
+    changes = differences(report(lost=0), side)
+    assert ("lost", "0", "1 to 3", Grade.WORSE) in of_stream(changes) and is_worse(changes)
+
+
 def test_what_cannot_be_told_on_one_side_is_neither_worse_nor_better() -> None:
     changes = differences(report(lost=0), report(lost=None))
     assert ("lost", "0", "?", Grade.UNKNOWN) in of_stream(changes) and not is_worse(changes)
