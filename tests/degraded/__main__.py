@@ -121,7 +121,11 @@ def totals(total: Outcome) -> str:
         f"refuted {total.count('refuted')}, new {total.count('new')}, "
         f"contradictions {total.count('contradiction')}, figures {total.count('figure')}, "
         f"crashes {total.count('crash')}; "
-        f"of severity warning or error {severe}"
+        f"of severity warning or error {severe}\n"
+        f"of {total.likely.total()} likely findings the truth refutes {total.unlikely.total()}"
+        + "".join(
+            f", {rule} {n} of {total.likely[rule]}" for rule, n in sorted(total.unlikely.items())
+        )
     )
 
 

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, cast
@@ -81,6 +81,8 @@ class Outcome:
         by_truth: of those the ones of which the truth says something; the whole capture's report is
             all that the others are held against.
         figures: of spoiled captures that were held against the truth or the whole capture's.
+        likely, unlikely: findings that are called likely and of which the truth says something, by
+            rule; and those that it refutes.
     """
 
     captures: int = 0
@@ -88,6 +90,8 @@ class Outcome:
     proven: int = 0
     by_truth: int = 0
     figures: int = 0
+    likely: Counter[str] = field(default_factory=Counter)
+    unlikely: Counter[str] = field(default_factory=Counter)
     by_way: Counter[str] = field(default_factory=Counter)
     violations: list[Violation] = field(default_factory=list)
 
@@ -97,6 +101,8 @@ class Outcome:
         self.proven += other.proven
         self.by_truth += other.by_truth
         self.figures += other.figures
+        self.likely += other.likely
+        self.unlikely += other.unlikely
         self.by_way += other.by_way
         self.violations += other.violations
 
@@ -184,7 +190,10 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
                 Violation("figure", way.name, text_of(one), subject.name, name, "error", of, why)
                 for name, of, why in others
             ]
-            proven = claims.proven(claims.findings(audited.report))
+            told = claims.findings(audited.report)
+            proven = claims.proven(told)
+            if not made:
+                _count_likely(outcome, recording, file, places, told)
             outcome.spoiled += 1
             outcome.by_way[way.name] += 1
             outcome.figures += len(compared)
@@ -194,6 +203,22 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             if found and choice.write is not None:
                 _write(choice.write, subject, spoiled, recording, audited, found)
     return outcome
+
+
+def _count_likely(
+    outcome: Outcome,
+    recording: Recording,
+    file: str,
+    places: tuple[str | None, ...],
+    told: Iterable[claims.Finding],
+) -> None:
+    """How many likely findings the truth speaks of, and how many would be refuted if proven."""
+    for one in told:
+        if one.certainty == "likely" and speaks_of(recording, one):
+            at = file if one.capture is None or one.capture >= len(places) else places[one.capture]
+            outcome.likely[one.rule] += 1
+            if refuted(recording, at, replace(one, certainty=claims.PROVEN)):
+                outcome.unlikely[one.rule] += 1
 
 
 def _others(

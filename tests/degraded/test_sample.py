@@ -3,6 +3,7 @@
 All recordings and more variants: ``python -m tests.degraded FOLDER``.
 """
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,8 @@ def test_a_figure_that_rests_on_what_is_not_here_is_null(
 
 def test_nothing_is_not_called_nothing_wrong() -> None:
     assert totals(Outcome()).startswith("nothing was spoiled")
+    told = Outcome(captures=1, spoiled=1, likely=Counter(ZN002=3), unlikely=Counter(ZN002=1))
+    assert totals(told).endswith("of 3 likely findings the truth refutes 1, ZN002 1 of 3")
     assert totals(Outcome(captures=1, spoiled=1)).startswith("nothing wrong\ncaptures 1, spoiled 1")
 
 
