@@ -77,6 +77,7 @@ class PeerClock:
         pairs: how many these are.
         off: the first of them of which that was large.
         beat_ns: the same of its last heartbeat, which is sent when its time is taken.
+        least_beat_ns: the least of that of its heartbeats.
         behind: changes told just behind messages of it, and how many of its words were asked.
     """
 
@@ -84,6 +85,7 @@ class PeerClock:
     pairs: int = 0
     off: Mark | None = None
     beat_ns: int | None = None
+    least_beat_ns: int | None = None
     behind: list[ChangeBehind] = field(default_factory=list)
     asked: int = 0
 
@@ -97,8 +99,8 @@ class PeerClock:
 
     @property
     def all_ahead(self) -> list[int]:
-        """The least and the most of messages, and of its last heartbeat."""
-        return [*self.skew, *(() if self.beat_ns is None else (self.beat_ns,))]
+        """The least and the most of messages, and the least of its heartbeats."""
+        return [*self.skew, *(() if self.least_beat_ns is None else (self.least_beat_ns,))]
 
     def hears(self, ahead_ns: int) -> None:
         """A message that did not wait."""
@@ -110,6 +112,8 @@ class PeerClock:
     def beats(self, ahead_ns: int) -> None:
         """A heartbeat that did not wait."""
         self.beat_ns = ahead_ns
+        least_ns = self.least_beat_ns
+        self.least_beat_ns = ahead_ns if least_ns is None else min(least_ns, ahead_ns)
         self._tells(ahead_ns)
 
     def told_behind(self, gap_ns: int, before: ChangeBehind | None) -> ChangeBehind:

@@ -77,6 +77,9 @@ class Receiving:
             for part in message.beyond(stream_of(observer.streams, message).seen):
                 self._data(part, mark, waited=waited, sqn=sqn)
             return
+        if self._state.members.said_goodbye(message.source):
+            stream_of(observer.streams, message).ignored += event.count
+            return
         peer = self._state.members.peer(message.source)
         repairs = link is not None and link.repairing  # a repair has the time of its original
         if event.stamp is not None and not (waited or repairs) and event.first_mark() == mark:

@@ -3,7 +3,7 @@
 import json
 
 from seqaudit.decoders.contract.events import Kind
-from tests.replay.raims.builders import ME, PEER, World
+from tests.replay.raims.builders import F0, ME, PEER, World
 
 NEXT, OTHER = "cc" * 16, "dd" * 16
 BYE = 5  # a stage: it said goodbye
@@ -22,6 +22,7 @@ def test_a_daemon_that_said_goodbye_is_no_peer_whatever_of_it_comes_later() -> N
     world.notice("BYE", 1.0)
     world.notice("LEAV", 1.1, subject="_1.A")
     world.notice("ADJ", 1.2, link_state=3)
+    world.data(F0, 1.3)
     assert world.table("loss") == []
 
 
