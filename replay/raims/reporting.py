@@ -214,10 +214,10 @@ class RaimsReporter(Reporter[Subject]):
             return LACKS_FIRST
         if self.engine.links.refused(stream):
             return DROPPED_INSIDE
-        if stream.unread is not None:
-            return stream.unread[1]
         if any(one.verdict.row == "raims-9.0" and not one.known for one in stream.repeats):
             return TOO_OLD
+        if stream.unread is not None:
+            return stream.unread[1]
         changes = observer.changes.told_of(stream.subjects)
         not_apart = stream.behind is not None and not stream.behind.apart
         if not_apart or self.engine.links.held_up(stream, changes):
