@@ -14,7 +14,7 @@ import numpy as np
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network.packets import FrameOutcome
 from seqaudit.decoders.tcp.framing import Framing
-from seqaudit.decoders.tcp.wire import FARTHEST, HALF, MASK
+from seqaudit.decoders.tcp.wire import FARTHEST, HALF, MASK, MOST_SENT
 
 GRACE_NS: Final = 1_000_000_000
 EARLY_BYTES: Final = 1 << 20
@@ -246,9 +246,14 @@ class Direction:
 
     def resets(self, seq: int) -> None:
         """Its RST, whose number follows all that it had sent, or that the other side had (RFC 9293
-        3.5.2). It lies in the other side's window, of which FARTHEST is the largest (RFC 7323)."""
-        if self.next is not None and (seq - self.next) & MASK < FARTHEST:
-            self.sent = self.next + ((seq - self.next) & MASK)
+        3.5.2). One that is further ahead than a sender can be is none of this connection's: it was
+        forged, or is of an older one."""
+        if self.next is None:
+            return
+        known = max(self.next, self.acked if self.acked_since_ns is not None else 0)
+        ahead = (seq - self.next) & MASK
+        if ahead < FARTHEST and self.next + ahead <= known + MOST_SENT:
+            self.sent = self.next + ahead
 
     def give_up(
         self, frame: int, at_ns: int, holes: list[MissingBytes], *, at_end: bool = False

@@ -11,6 +11,8 @@ MASK: Final = 0xFFFFFFFF
 HALF: Final = 1 << 31
 #: Further ahead than any window (RFC 7323): a stray segment, of an older connection most likely.
 FARTHEST: Final = 1 << 30
+#: A host keeps no more of what it has sent and is not acknowledged: systems' largest send buffers.
+MOST_SENT: Final = 1 << 24
 
 
 class Segment(NamedTuple):

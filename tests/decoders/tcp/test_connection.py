@@ -187,6 +187,7 @@ def test_what_a_reset_says_is_not_of_the_stream() -> None:
         ([Segment(1, CLIENT + 30, flags=RST)], 26),
         ([Segment(1, CLIENT + 30, flags=RST), Segment(1, CLIENT + 4, ms=900)], 26),
         ([Segment(1, CLIENT + 30, flags=RST), Segment(1, CLIENT + 4, ms=1100)], 0),  # not its RST
+        ([Segment(1, CLIENT + (1 << 24) + 5, flags=RST)], 0),  # nor is one so far ahead
         ([Segment(1, CLIENT + 4, flags=RST)], 0),
         ([Segment(1, CLIENT + 5, flags=RST)], 0),  # a FIN is a number, too
         ([Segment(1, CLIENT, flags=RST)], 0),
