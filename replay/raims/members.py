@@ -1,12 +1,18 @@
 """Who is who: daemons by their bridge ids, and which of them observes (raims.md 6, 15.5)."""
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Final
 
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.settings import Settings
 from seqaudit.replay.raims.streams import RaimsStream
+from seqaudit.replay.sequence.gaps import Mark
+
+#: A daemon may take in another order what came on several connections within this.
+TOGETHER_NS: Final = 100_000_000
 
 
 class Daemons:
@@ -151,12 +157,22 @@ class Daemons:
     @staticmethod
     def number(observer: Observer) -> None:
         """Peers that no inbox header numbers, as over TCP: in the order in which they were met. The
-        number of one that left goes to nobody else."""
+        number of one that left goes to nobody else; of those that were met at once, each on a
+        connection of its own, nobody can tell which is which."""
         taken = {peer.uid for peer in observer.met.values()}
         free = (uid for uid in range(1, 1 << 16) if uid not in taken)
+        met = [p for p in observer.met.values() if p.joined_frame >= 0 and p.first is not None]
+        met.sort(key=lambda peer: peer.first or Mark(-1, -1))
+        together = {
+            peer.bridge
+            for one, other in pairwise(met)
+            if one.first and other.first and other.first.at_ns - one.first.at_ns < TOGETHER_NS
+            for peer in (one, other)
+        }
         for peer in observer.met.values():
             if peer.uid is None:
-                peer.uid = next(free)
+                number = next(free)
+                peer.uid = None if peer.bridge in together else number
 
     def _observe(self, bridge: str | None, at_ns: int) -> None:
         """The observer has started, or is first seen."""

@@ -235,7 +235,7 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         "observer": observer.bridge,
         "start": number,
         "bridge": peer.bridge,
-        "user": f"{peer.user or '?'}.{peer.uid}",
+        "user": f"{peer.user or '?'}.{'?' if peer.uid is None else peer.uid}",
         "lost_lower": lower if told else None,
         "lost_upper": upper if bounded and told else None,
         "false_loss": false if told and "false_loss" not in unknown else None,

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from seqaudit.decoders.contract.events import Kind
 from tests.replay.raims.builders import F0, ME, PEER, World
 
@@ -39,3 +41,17 @@ def test_an_answer_that_a_daemon_is_gone_tells_of_no_peer() -> None:
     world = World()
     world.notice("SYNC_RPY", 1.0, destination=ME, session_bridge=OTHER, user="B", auth_stage=BYE)
     assert [row["bridge"] for row in world.table("loss")] == [PEER]
+
+
+@pytest.mark.parametrize(("apart", "users"), [(0.01, ["A.?", "C.?"]), (0.3, ["A.1", "C.2"])])
+def test_of_daemons_that_were_met_at_once_nobody_can_tell_which_number_is_whose(
+    apart: float, users: list[str]
+) -> None:
+    """Recorded: HELO of three came on three connections within 1 ms."""
+    world = World()
+    world.notice("AUTH", 1.0, seqno=1, destination=ME, stream=f"tcp:x|{PEER}|.AUTH")
+    _comes(world, OTHER, "C", "10.77.0.3", 1.0)
+    world.notice(
+        "AUTH", 1.0 + apart, source=OTHER, seqno=1, destination=ME, stream=f"tcp:y|{OTHER}|.AUTH"
+    )
+    assert [row["user"] for row in world.table("loss")] == users
