@@ -8,7 +8,6 @@ from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, UNDECIDABLE, Claim, absence
 from seqaudit.replay.raims.observer import Observer
-from seqaudit.replay.raims.own_words import LAPSED, TAKEN_UP
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.reporting import (
     CLOCKS,
@@ -81,11 +80,11 @@ def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[
         first, last = peer.inbox_steps[0], peer.inbox_steps[-1]
         yield report.say(
             about, "RA010",
-            "{count:point-to-point message} of {sender_member} {count|was|were} lost.",
+            # as it drops a peer, or takes it up again, it ignores some that came
+            ("At least " if peer.lapsed or peer.taken_up else "")
+            + "{count:point-to-point message} of {sender_member} {count|was|were} lost.",
             {"count": peer.inbox_loss.count}, first[1],
             Claim(Certainty.LIKELY, why=SEEMED_SILENT) if peer.doubted else
-            Claim(Certainty.UNDECIDABLE, why=LAPSED) if peer.lapsed else
-            Claim(Certainty.UNDECIDABLE, why=TAKEN_UP) if peer.taken_up else
             absence(first[0].frame, last[1].frame, certified=True),
             [(mark, f"{word} number {to} after {before}")
              for _, mark, word, before, to in peer.inbox_steps[:MAX_EVIDENCE]],
