@@ -169,7 +169,8 @@ class _PgmFindings(Reporter[_PgmSubject]):
         yield from self._holes(
             "CP007", by_fate.get(Fate.ASKED, []), LIKELY,
             "{receiver_member} asked {most:time} for {count:packet} of {sender_member} and no "
-            "more: {count|it|they} came, and the capture missed {count|it|them}; or it ended.",
+            "more: {count|it|they} came, and the capture missed {count|it|them}; or it ended, or "
+            "the sender had {count|it|them} no more.",
             self._rounds,
         )  # fmt: skip
         yield from self._holes(

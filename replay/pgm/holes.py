@@ -86,12 +86,17 @@ class Hole:
         """
         waited = self.timer is not None and self.timer.over < LAST_FRAME
         if (self.fate is Fate.RETRIES and self.used_up and waited) or (
-            self.fate is Fate.TRAIL and self.naks and not self.confirmed
+            self.fate is Fate.TRAIL and self.naks and not self.confirmed and self._was_asked
         ):
             return Certainty.LIKELY if self.leaks.count else Certainty.PROVEN
         if self.fate is Fate.RETRIES or (self.fate in GIVEN_UP and self.naks):
             return Certainty.LIKELY
         return Certainty.UNDECIDABLE
+
+    @property
+    def _was_asked(self) -> bool:
+        """Was it asked for before it ended?"""
+        return self.asked is not None and self.ended is not None and self.asked < self.ended
 
     @property
     def is_jump(self) -> bool:

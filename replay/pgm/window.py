@@ -226,7 +226,8 @@ class PgmWindow:
         for sqn in sqns:
             hole = self.holes.get(sqn)
             if hole is None:
-                self._refute(sqn, Fate.ASKED, Fate.TRAIL, Fate.FULL)
+                self._refute(sqn, Fate.ASKED, Fate.FULL)
+                self._asked_in_vain(sqn, mark, by)
                 if by is None:
                     self._asked_again(sqn, mark)
                 continue
@@ -384,6 +385,16 @@ class PgmWindow:
     def _patience_ns(self) -> int:
         """No receiver lets so much time pass before its first NAK."""
         return self.settings.back_off_ns + self.settings.ncf_wait_ns
+
+    def _asked_in_vain(self, sqn: int, mark: Mark, by: str | None) -> None:
+        """It is asked for below the sender's trail (some receivers go by that of ODATA only): it
+        had not come, and can come no more."""
+        for hole in self._gave_up:
+            if hole.sqn == sqn and hole.fate is Fate.TRAIL:
+                hole.naks += 1
+                hole.asked = hole.asked or mark
+                if len(hole.asks) < MAX_ASKS:
+                    hole.asks.append(Ask(mark, by))
 
     def _refute(self, sqn: int, now: Fate, *fates: Fate) -> None:
         """It had not been given up: it is asked for; or it comes, and may not have been."""
