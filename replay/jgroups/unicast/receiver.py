@@ -87,6 +87,7 @@ class ReceiverMachine(ReplayedEntry):
         self.close_syncs: list[tuple[Mark, Mark]] = []  # sooner than the interval allows
         self.close_sync_count = 0
         self.unanswered_syncs = Times()
+        self.synced: Stream | None = None  # the last for which it sent one
         self.redundant_syncs = Times()  # what they ask for had arrived
         self.oversized: list[tuple[Mark, int]] = []
         self.stopped: Mark | None = None  # the member read nothing after this
@@ -306,7 +307,7 @@ class ReceiverMachine(ReplayedEntry):
         if self.entry is not None and self.entry.opened.at_ns >= mark.at_ns - CROSSING_NS:
             self._open_sync = None
         if stream is not None:
-            facts = self.facts_of(stream)
+            self.synced, facts = stream, self.facts_of(stream)
             if facts.first_missing is None and not facts.delivered and self._cache:
                 facts.first_missing = (self._cache[0][0].first_mark(), mark)
 

@@ -132,7 +132,7 @@ class ReceiverFindings(UnicastReporter):
                 ],
                 facts={"conn_id": stream.conn_id, "level": loss.level, "why": loss.why},
             )  # fmt: skip
-        if not stream.kinds("SEND_FIRST_SEQNO"):
+        if stream is not machine.synced:  # these are of the member, and said once
             return
         yield from self.note(
             stream, "UC044", machine.redundant_syncs, Certainty.LIKELY,

@@ -540,6 +540,13 @@ def test_a_sync_just_after_its_answer_is_redundant() -> None:
     story = [data(2), sync(1), 50, data(1)]
     found = heard(B, *story, 10, sync(2), TICK, ack(2, 3)).findings()
     assert ("UC044", "likely") in found
+
+
+def test_an_unanswered_sync_is_said_once_of_the_connection_it_was_for() -> None:
+    story = [data(2), sync(1), data(1), ack(2, 2), 3000, data(3, conn=1), sync(3), 2500]
+    told = heard(B, *story, data(3, conn=1), sync(4), data(1, conn=1), ack(1, 5, conn=1))
+    said = [r for r in told.results if r.kind == "FINDING" and r.detail["rule"] == "UC014"]
+    assert [(r.stream, r.detail["facts"]["times"]) for r in said] == [("lab|A|B|1", 1)]
     assert "UC044" not in dict(heard(B, *story, TICK, ack(2, 3)).findings())
 
 
