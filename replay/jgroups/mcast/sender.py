@@ -30,6 +30,8 @@ LOOK_AHEAD_NS: Final = 100_000_000
 MAX_QUEUED: Final = 10_000
 #: Pauses of a sender that tell its pace.
 LAST_PAUSES: Final = 4
+#: A pause that is not its pace is so many times longer.
+LONGER: Final = 2
 MAX_STALLS: Final = 1_000
 MIN_SILENCE_NS: Final = 20_000_000
 ASKING_NS: Final = 5_000_000_000  # a member that asked for repairs this recently may well be late
@@ -303,7 +305,7 @@ class SenderModel:
             self._full = _Full(mark, self.high, outstanding)
 
     def _resume(self, full: _Full, raised: _Raised, start: Mark) -> None:
-        paused_ns = start.at_ns - full.mark.at_ns  # no longer than before: as it does anyway
+        paused_ns = start.at_ns - full.mark.at_ns
         if len(self._stalls) >= MAX_STALLS:
             self._unlisted += 1
             return
@@ -316,7 +318,7 @@ class SenderModel:
                 start,
                 full.outstanding,
                 proven=self._at_once(raised.mark, start)
-                and paused_ns > max(self._pauses, default=0),
+                and paused_ns > LONGER * max(self._pauses, default=0),
             )
         )
 

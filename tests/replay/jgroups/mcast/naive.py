@@ -277,7 +277,7 @@ class NaiveSender:
         if self.full_at is not None and self.raised:
             assert self.sent_ms is not None
             at_once = self.raised_by is None or now_ms - self.raised_ms <= 20
-            longer = now_ms - self.sent_ms > max(self.pauses[-4:], default=0)
+            longer = now_ms - self.sent_ms > 2 * max(self.pauses[-4:], default=0)
             self.stalls.append((self.full_at, self.raised_by, at_once and longer))
         elif self.sent_ms is not None and (now_ms > self.sent_ms or self.pauses[-1:] != [0]):
             self.pauses.append(now_ms - self.sent_ms)

@@ -80,7 +80,7 @@ def test_a_window_full_no_longer_than_its_sender_pauses_anyhow_may_block_nobody(
     told = heard("A", *paced, 2, msg(6), capacity=4)
     assert stalls(told) == [(5, "C", False)]
     assert "was blocked at most {times:time}" in told.finding("MC006")["text"]
-    assert stalls(heard("A", *paced, 10, msg(6), capacity=4)) == [(5, "C", True)]
+    assert stalls(heard("A", *paced, 15, msg(6), capacity=4)) == [(5, "C", True)]
 
 
 @pytest.mark.rule("S1")
