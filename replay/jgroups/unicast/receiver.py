@@ -501,10 +501,7 @@ class ReceiverMachine(ReplayedEntry):
             self.facts_of(stream).in_lists.add(event.seqno, event.stop_seqno, event.first_mark())
             return
         if not self._release.cached and (self._known or self.entry is not None):
-            assert event.seqno is not None and event.stop_seqno is not None
-            facts = self.facts_of(stream)
-            facts.without_window.add(event.seqno, event.stop_seqno, event.first_mark())
-            facts.without_window_count += event.count
+            self.facts_of(stream).found_no_window(event, stream.received)
             return
         if len(self._cache) < MAX_CACHED:
             self._cache.append((event, stream))

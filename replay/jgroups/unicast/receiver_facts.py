@@ -3,6 +3,8 @@
 from collections import deque
 from typing import Final, NamedTuple
 
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.evidence import Overdue, Stamps
 from seqaudit.replay.jgroups.inner_loss import InnerLoss
 from seqaudit.replay.jgroups.repeats import RepeatedRequest, Repeats
@@ -115,6 +117,17 @@ class Facts:
         self.after_ack = Repeats()  # requests for what this member had acknowledged
         self.first_missing: tuple[Mark, Mark] | None = None  # message without window, first one
         self.closed_without_close: Mark | None = None
+
+    def found_no_window(self, event: Event, received: Arrivals | None) -> None:
+        """It was dropped. Who sent what lies between two of these may have sent it as well, and it
+        was dropped, where the capture lacks it: that it is asked for says nothing of the path."""
+        assert event.seqno is not None and event.stop_seqno is not None
+        before = self.without_window.ranges.stop() if self.without_window else event.seqno
+        between = before < event.seqno and not self.in_order.within(before, event.seqno)
+        if received is not None and between:
+            received.ways.by_rebuilt.add(before, event.seqno)
+        self.without_window.add(event.seqno, event.stop_seqno, event.first_mark())
+        self.without_window_count += event.count
 
     def came(self, part: Range) -> None:
         """It arrived: a request for it was not in vain."""

@@ -72,9 +72,16 @@ def test_before_4_1_5_such_messages_are_dropped() -> None:
     assert told.delivered() == [[1, 2]]
     assert told.told("dropped_without_window") == {"dropped_without_window": 1}
     assert ("UC039", "likely") in told.findings()
-    assert heard(B, *story, version="4.2.22").told("dropped_without_window") == {
-        "dropped_without_window": 0
-    }
+
+
+@pytest.mark.rule("unicast B2")
+def test_what_lies_between_dropped_messages_may_have_come_and_been_dropped_as_well() -> None:
+    """Where the capture lacks it: it is asked for with them [t-v40-first-3 with a bit changed]."""
+    earlier = [data(1), 1200, data(2), data(3), TICK, ack(3), 9000]
+    story = [*earlier, data(4), data(6), sync(), data(4, first=True), TICK, ack(4)]
+    told = heard(B, *story, request(5, 6), data(5, 6), TICK, ack(6), version="3.5.0")
+    assert told.told("lost_seqnos") == {"lost_seqnos": []}
+    assert ("UC001", "likely") in told.findings()
 
 
 @pytest.mark.rule("unicast B3")
