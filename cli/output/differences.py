@@ -142,7 +142,8 @@ def _of_systems(good: Report, bad: Report) -> Iterable[Change]:
 def _by_system(report: Report) -> dict[str, list[StreamRow]]:
     found: dict[str, list[StreamRow]] = {}
     for stream in report["streams"]:
-        found.setdefault(stream["system"], []).append(stream)
+        if "again" not in stream:
+            found.setdefault(stream["system"], []).append(stream)
     return found
 
 

@@ -17,7 +17,8 @@ _NOT_ANSWERED: Final = frozenset({UNITS["feed"]})
 
 
 def verdict(report: Report) -> list[str]:
-    """One line that says how it went, and one that says what could not be told, if anything."""
+    """One line that says how it went, one that says what could not be told, if anything, and one
+    of what stands in several captures."""
     streams = [stream for stream in report["streams"] if stream.get("kind") != "line"]
     captures = plural(len(report["captures"]), "capture")
     pairs = _pairs(report)
@@ -32,6 +33,13 @@ def verdict(report: Report) -> list[str]:
         lines.append(
             f"What was lost cannot be told in {untold:,}{of_all} "
             f"{'stream' if len(streams) == 1 else 'streams'}; seqaudit show streams says why."
+        )
+    again = sum("again" in stream for stream in streams)
+    if again:
+        is_, counts = ("is", "counts") if again == 1 else ("are", "count")
+        lines.append(
+            f"{plural(again, 'stream')} {is_} in another capture of the same place as well, "
+            f"and {counts} once."
         )
     return lines
 
@@ -56,6 +64,10 @@ def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
     for stream in streams:
         lost, times = stream.get("lost"), stream.get("recovery_ns")
         unit = UNITS.get(stream["system"], "message")
+        if "again" in stream:
+            if stream["again"]["beyond"] and lost:
+                more.add(unit)
+            continue
         gone = stream.get("unrecovered") or 0
         if lost is None:
             untold.add(unit)

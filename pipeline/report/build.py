@@ -32,6 +32,7 @@ from seqaudit.pipeline.report.names import Names, members_listed, members_of
 from seqaudit.pipeline.report.order import sort_rows, text_of
 from seqaudit.pipeline.report.packed_rows import PackedRows, as_rows
 from seqaudit.pipeline.report.result_store import HeldResults
+from seqaudit.pipeline.report.same_place import SamePlace
 from seqaudit.pipeline.report.totals import Losses, messages_of, totals_of
 from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.captures import findings as capture_rules
@@ -183,6 +184,7 @@ class _Sections:
         self._together = Comparisons(present, self.wall, networks)
         self._noted = _ComparedStreams(rows, self._together)
         self.losses = Losses(vantages)
+        self._same_place = SamePlace(vantages, settings.captures)
         self._borders = Borders(
             [ends for _, ends in self._accounts.extents],
             from_one={word for system in SYSTEMS.values() for word in system.from_one},
@@ -220,7 +222,8 @@ class _Sections:
         streams = list(resolved) if self._together.changed else as_rows(resolved)
         tables = self._tables()
         self._together.settle(streams, tables)
-        return streams, tables
+        marked = self._same_place.marked(streams)
+        return streams if marked is streams else as_rows(marked), tables
 
     def _tables(self) -> Tables:
         """Tables of systems, by system and name, with names beside identities."""

@@ -18,9 +18,9 @@ from seqaudit.replay.contract.report_rows import (
     EvidenceRow,
     FindingRow,
     Severity,
-    SeverityCounts,
 )
 from seqaudit.replay.contract.results import ProblemDetail, ResultRow
+from seqaudit.replay.contract.totals_rows import SeverityCounts
 from seqaudit.replay.contract.worth import Worth
 from seqaudit.replay.stages.systems import RULES
 

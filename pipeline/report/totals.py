@@ -7,17 +7,15 @@ from typing import Final, Literal, get_args
 
 from seqaudit.replay.contract.capture_rows import OUTCOMES, CaptureRow, FramesBy
 from seqaudit.replay.contract.report_rows import (
-    CountTotals,
     GapRow,
-    LossTotals,
     Problem,
-    SeverityCounts,
     StreamRow,
     more_lost,
     unproven_lost,
 )
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import BETWEEN, MEMBER, UNKNOWN, Vantage
+from seqaudit.replay.contract.totals_rows import CountTotals, LossTotals, SeverityCounts
 
 #: Sums over streams that are null where one of them cannot be told.
 LossFigure = Literal["lost", "recovered", "unrecovered"]
@@ -148,6 +146,7 @@ def messages_of(
     """What became of messages: of two lines that carry the same, what a receiver of both gets.
 
     A sum is null where one of its parts is, or where messages were captured and none of them tells.
+    A stream that several captures of one place show counts once.
 
     Args:
         whole: no capture is one in which no loss could be judged.
@@ -160,6 +159,10 @@ def messages_of(
     unproven = 0  # of what was lost, what was lost, or not captured
     for stream in streams:
         if stream.get("kind") == _LINE:
+            continue
+        if "again" in stream:
+            if stream["again"]["beyond"]:
+                more = _sum(more, stream["lost"])
             continue
         messages += stream.get("messages") or 0
         for key in LOSSES:

@@ -12,9 +12,10 @@ The JSON schema is made from these types (``pipeline.report.schema``).
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict, cast
 
-from seqaudit.replay.contract.capture_rows import CaptureRow, FramesBy
+from seqaudit.replay.contract.capture_rows import CaptureRow
 from seqaudit.replay.contract.finding import Failure
 from seqaudit.replay.contract.metrics_row import MetricsRow
+from seqaudit.replay.contract.totals_rows import TotalsRow
 from seqaudit.replay.sequence.durations import Percentiles
 from seqaudit.replay.sequence.gaps import StepName
 
@@ -111,6 +112,13 @@ class StreamFigures(TypedDict):
     unrecovered: int | None
 
 
+class AgainRow(TypedDict):
+    """Which row of a stream counts, of captures that show it at one place at one time."""
+
+    capture: int
+    beyond: Annotated[bool, "this row shows some of another time than that one"]
+
+
 class StreamPlace(ConversationPlace):
     """What the report adds to every stream and connection."""
 
@@ -120,6 +128,7 @@ class StreamPlace(ConversationPlace):
     tunnels: NotRequired[
         Annotated[list[str], "of a stream: by which its sender's packets came, if by any"]
     ]
+    again: NotRequired[Annotated[AgainRow, "of a stream: it counts in another capture, not here"]]
 
 
 #: Fields that several systems' streams have, each with its meaning.
@@ -445,47 +454,6 @@ class ParameterRow(ConversationPlace, ParameterFigures):
 
     stream: str | None
     used: bool
-
-
-class SeverityCounts(TypedDict):
-    """Findings by severity."""
-
-    error: int
-    warning: int
-    info: int
-
-
-class CountTotals(TypedDict):
-    """How many of what all captures hold."""
-
-    captures: int
-    unreadable: int
-    frames: int
-    frames_by: FramesBy
-    streams: int
-    gaps: Annotated[int, "rows of gaps"]
-    findings: SeverityCounts
-
-
-class LossTotals(TypedDict):
-    """What became of messages; null where a part is."""
-
-    messages: int | None
-    lost: Annotated[
-        int | None,
-        "exact where lost_upper and lost_proven are the same; less than lost_upper: at "
-        "least; more than lost_proven: at most",
-    ]
-    lost_upper: Annotated[int | None, "at most; null where lost is, or nothing bounds it"]
-    lost_proven: Annotated[
-        int | None, "of lost, without what was lost, or not captured (zenoh); null where lost is"
-    ]
-    recovered: int | None
-    unrecovered: Annotated[int | None, "at least, as lost: lost less recovered"]
-
-
-class TotalsRow(CountTotals, LossTotals):
-    """Sums over all captures; null where a part is."""
 
 
 StreamSide = Literal["sender", "receiver"]

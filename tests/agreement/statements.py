@@ -218,7 +218,8 @@ def totals(report: Report) -> Iterator[tuple[str, object, object]]:
         yield f"findings {severity}", stated["findings"].get(severity, 0), count
     for figure in ("lost", "recovered", "unrecovered"):
         # a part that is null makes the sum null; a frame's counter has no part in it
-        parts = [s.get(figure) for s in report["streams"] if s.get("kind") != "transport"]
+        counted = (s for s in report["streams"] if "again" not in s)
+        parts = [s.get(figure) for s in counted if s.get("kind") != "transport"]
         added = None if stated[figure] is None else sum(part or 0 for part in parts)
         yield figure, stated[figure], added
     ended = (stated["recovered"], stated["unrecovered"])

@@ -791,3 +791,17 @@ def test_captures_of_both_ends_show_where_each_was_taken(fixtures: Path, scenari
     assert [c["vantage"]["origin"] for c in inferred["captures"]] == ["inferred", "inferred"]
     for part in ("streams", "findings", "gaps", "totals"):
         assert inferred[part] == given[part]
+
+
+def test_a_copy_of_a_capture_is_not_counted_again(lossy: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.pcap"
+    copy.write_bytes(lossy.read_bytes())
+    one, both = (
+        json.loads(run("audit", "--format", "json", *files).stdout)["totals"]
+        for files in ((lossy,), (lossy, copy))
+    )
+    figures = "messages", "lost", "lost_upper", "recovered", "unrecovered"
+    assert [both[name] for name in figures] == [one[name] for name in figures]
+    assert both["streams"] == 2 * one["streams"]
+    shown = run("audit", lossy, copy).stdout
+    assert " streams are in another capture of the same place as well, and count once.\n" in shown

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from seqaudit.pipeline.report.totals import Losses, messages_of
-from seqaudit.replay.contract.report_rows import LossTotals
 from seqaudit.replay.contract.settings import Vantage
+from seqaudit.replay.contract.totals_rows import LossTotals
 
 AT_B = Vantage("member", "10.80.0.2", "given")
 MIRROR = Vantage("between", None, "inferred", "no address is an end of all")
