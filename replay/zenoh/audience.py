@@ -10,7 +10,7 @@ from seqaudit.replay.zenoh.causes import Why
 from seqaudit.replay.zenoh.declarations import Declarations
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.handed import Signs
-from seqaudit.replay.zenoh.hearing import told_by_heartbeat
+from seqaudit.replay.zenoh.hearing import told_by_heartbeat, unread
 from seqaudit.replay.zenoh.keys import UNRESOLVED, Advanced, Parameters, matches, parameters
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
@@ -24,6 +24,7 @@ from seqaudit.replay.zenoh.reasons import (
     EARLY,
     HANDED,
     LEAVING,
+    LEFT_OPEN,
     ONE_LEFT,
     SEVERAL,
     SHARED,
@@ -161,6 +162,10 @@ class Audience:
     def settle(self) -> None:
         """The capture is over: what one source shows of a subscriber, that it is several, or was
         handed less than came, holds for all that it had at that time."""
+        for place, left in self._undeclared.items():
+            for one in self._all.get(place, ()) if left.goes_on else ():
+                if one.life.left:
+                    one.untold.add(LEFT_OPEN, figures=HANDED)
         there: dict[tuple[str, str | None, int], list[Subscriber]] = {}
         for (receiver, _), lives in self._all.items():
             for one in lives:
@@ -334,6 +339,8 @@ class Audience:
             one.life.left = one.subject == subject
             left.bordered |= one.untold.over(LEAVING) or one.untold.over(COMING)
             for lane in (one, *self.lanes_of(one).all):
+                if lane.queries:
+                    one.untold.add(LEFT_OPEN, figures=HANDED)
                 if lane.last is not None:
                     left.was(lane.last)
                 if lane.pending:  # what is missing before these may be missing here alone
@@ -345,7 +352,7 @@ class Audience:
         for identity in self._identities(endpoint):
             one = self.subscribers[identity]
             if self.declared.since(endpoint, identity[1]) is None:
-                one.untold.add(ONE_LEFT, since=_unread(one, mark))
+                one.untold.add(ONE_LEFT, since=unread(one, mark))
 
     def one_more(self, endpoint: str, subject: str, mark: Mark) -> bool:
         """A subscriber says what it says when it begins: it shows its token, or asks for history.
@@ -553,7 +560,7 @@ class Audience:
                 if first is None:
                     continue
                 place = (source.receiver, self.machine(source))
-                self._undeclared.setdefault(place, Undeclared()).was(first - 1)
+                self._undeclared.setdefault(place, Undeclared()).asks(first)
             return []
         if not sources:
             source = self._sources.add(Source(responder, requester, told.source))
@@ -563,6 +570,9 @@ class Audience:
         for source in sources:
             mine = self.of(source)
             first = placed(source, asked.first)
+            gone = self._undeclared.get((source.receiver, self.machine(source)))
+            if gone is not None and first is not None and not mine:
+                gone.asks(first)
             if asked.has_range and self._asks_on(source, mine, first, mark.at_ns):
                 for one in mine:
                     one.asking.perhaps_asked(first, mark.at_ns)
@@ -585,10 +595,3 @@ class Audience:
                     self.changed()
             found += exact or mine
         return found
-
-
-def _unread(one: Subscriber, mark: Mark) -> int:
-    """The job frame from which on a node may not have read what it handed on before a mark."""
-    handed = one.handed_at
-    recent = handed is not None and mark.at_ns - handed.at_ns < LAG_NS
-    return handed.frame if handed is not None and recent else mark.frame

@@ -1,5 +1,7 @@
-"""Who asks because of a heartbeat, of those that a node has (zenoh.md 9.4)."""
+"""Who asks because of a heartbeat, of the subscribers of a node, and what these have read."""
 
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.zenoh.lives import LAG_NS
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
 
@@ -17,3 +19,10 @@ def told_by_heartbeat(mine: list[Subscriber], first: int | None) -> list[Subscri
     found = hear_heartbeats(mine)
     found = [one for one in found if not one.queries] or found
     return [one for one in found if one.last is None or first == one.last + 1] or found
+
+
+def unread(one: Subscriber, mark: Mark) -> int:
+    """The job frame from which on a node may not have read what it handed on before a mark."""
+    handed = one.handed_at
+    recent = handed is not None and mark.at_ns - handed.at_ns < LAG_NS
+    return handed.frame if handed is not None and recent else mark.frame

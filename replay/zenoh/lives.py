@@ -56,17 +56,28 @@ class Undeclared:
     Attributes:
         at: the last sns of them and their lanes; ``last``: the highest.
         bordered: samples were on their way to one of them.
+        asked: what the first query behind that asked for first; null: there was none.
+        goes_on: what its queries bring is handed on, as by releases up to 1.7, or may be: only one
+            that asks for the same again shows that it is not.
     """
 
     at: set[int] = field(default_factory=set)
     last: int | None = None
     bordered: bool = False
+    asked: int | None = None
+    goes_on: bool = False
 
     def was(self, last: int) -> None:
         """One of them had come so far."""
         if len(self.at) < MAX_SOURCES:
             self.at.add(last)
             self.last = last if self.last is None else max(last, self.last)
+
+    def asks(self, first: int) -> None:
+        """A query behind its undeclaration, of one of them as it seems."""
+        self.was(first - 1)
+        self.goes_on = self.asked is None or first > self.asked
+        self.asked = first if self.asked is None else self.asked
 
     def may_ask_from(self, first: int) -> bool:
         """Whether one of them was where a query begins, or samples were on their way to it."""

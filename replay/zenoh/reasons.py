@@ -98,6 +98,10 @@ AS_THEY_COME: Final = (
     "was open at its end: since zenoh 1.10 all wait for that, before they are handed on as they "
     "come, and older ones dropped"
 )
+LEFT_OPEN: Final = (
+    "a query of it was open when it was undeclared, or sent behind that: since zenoh 1.9 what "
+    "waits for such, and what they bring, reaches nobody; up to 1.7 it is handed on"
+)
 LEAVING: Final = (
     "samples came just before it was undeclared, or its node left: nothing shows whether it was "
     "handed them still"

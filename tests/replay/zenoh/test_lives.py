@@ -3,6 +3,8 @@
 All of these were seen in recordings of random lives of real nodes (``zenoh-lives``).
 """
 
+import pytest
+
 from seqaudit.replay.contract.results import STREAM
 from seqaudit.replay.contract.worth import BEGINNING, END
 from seqaudit.replay.sequence.gaps import Mark
@@ -15,6 +17,7 @@ from seqaudit.replay.zenoh.reasons import (
     EARLY,
     HANDED,
     LEAVING,
+    LEFT_OPEN,
     NOBODY,
     ONE_LEFT,
     OWN_FRAMES,
@@ -77,6 +80,42 @@ def test_who_was_undeclared_asks_from_where_it_was_or_from_before_what_was_on_it
     )
     left.bordered = True
     assert left.may_ask_from(4) and not left.may_ask_from(11)
+
+
+@pytest.mark.parametrize("answer", ["before", "behind", "never"])
+def test_who_is_undeclared_with_a_query_open_is_handed_what_waits_by_older_releases(
+    answer: str,
+) -> None:
+    """Recorded: 1.5.1, 1.6.2 and 1.7.2 hand it on when the query ends, 1.9.0 and 1.10.2 do not."""
+    session = Session().put(0).lose().put(2).ask(1, "_sn=1..")
+    if answer == "before":
+        answered(session, 1, 1, 2)
+    session.wait(0.5).subscriber(b"\x9e\x21\x08\x03\x01")
+    if answer == "behind":
+        answered(session, 1, 1, 2)
+    row = stream(session.played()[1])
+    if answer == "before":
+        assert row["delivered"] == [[0, 2]]
+    else:
+        assert (row["delivered"], row["unknown"]["delivered"]) == (None, LEFT_OPEN)
+
+
+@pytest.mark.parametrize(
+    ("asks", "told"), [((), None), ((3,), LEFT_OPEN), ((3, 3), None), ((3, 5, 5), LEFT_OPEN)]
+)
+def test_who_goes_further_when_it_is_undeclared_is_handed_what_its_queries_bring(
+    asks: tuple[int, ...], told: str | None
+) -> None:
+    """Recorded with 1.5.1, 1.6.2 and 1.7.2: heartbeats made it ask for all that followed. Of 1.9.0
+    and 1.10.2 all queries begin with the same."""
+    session = Session().subscriber(z.declare(2, 2, 1, "/@adv/pub/**", own=False)).put(0, 1, 2)
+    session.wait(0.5).subscriber(b"\x9e\x21\x08\x03\x01")
+    for number, first in enumerate(asks, 1):
+        session.wait(0.3).heartbeat(5).ask(number, f"_sn={first}..5", TOKEN)
+        answered(session, number, *range(first, 6))
+    row = stream(session.played()[1])
+    assert row["unknown"].get("delivered") == told
+    assert told or row["delivered"] == [[0, 2]]
 
 
 def test_what_comes_when_its_node_has_closed_the_session_is_handed_to_nobody() -> None:
