@@ -56,7 +56,7 @@ def recovered(
             continue
         if not nothing_live_between(source, query.unread(crossing=crossing), query.ended.frame):
             continue
-        if not in_order and not (_not_overtaken(query) and stays(query)):
+        if not stays(query) or not (in_order or _not_overtaken(query)):
             continue
         stop = query.first + 1
         if query.sort is Sort.HEARTBEAT and query.last is not None and _alone(query, queries):
@@ -75,7 +75,13 @@ def _not_overtaken(query: Query) -> bool:
 
 
 def stays(
-    query: Query, source: Source, life: SubscriberLife, asking: Asking, *, alone: bool
+    query: Query,
+    source: Source,
+    life: SubscriberLife,
+    asking: Asking,
+    *,
+    alone: bool,
+    in_order: bool,
 ) -> bool:
     """Whether a subscriber was there still when an answer came: it asked for more later, it is seen
     to be undeclared, or samples come on that would not without it. Else that it was undeclared may
@@ -83,8 +89,9 @@ def stays(
 
     Args:
         alone: nobody else at its endpoint subscribes to the source.
+        in_order: the transport keeps order (TCP), and shows what is missing.
     """
-    if life.left or asking.went_past(query):
+    if in_order or life.left or asking.went_past(query):
         return True
     if query.ended is None or query.settled is None or source.live_at is None or not alone:
         return False
@@ -127,7 +134,12 @@ def answered_whole(query: Query) -> Stretch | None:
 
 
 def missed(
-    source: Source, misses: Iterable[Miss], queries: Iterable[Query], *, crossing: bool
+    source: Source,
+    misses: Iterable[Miss],
+    queries: Iterable[Query],
+    *,
+    crossing: bool,
+    stays: Callable[[Query], bool],
 ) -> RangeSet:
     """Samples that were lacked, were not among the whole answer, and did not come live either."""
     every = list(queries)
@@ -137,7 +149,7 @@ def missed(
         query = miss.asked[-1] if miss.asked else None
         if query is None or query.first != miss.first or query.ended is None or query.shared:
             continue
-        if answered_whole(query) is None or not _alone(query, every):
+        if answered_whole(query) is None or not _alone(query, every) or not stays(query):
             continue
         if not nothing_live_between(source, query.unread(crossing=crossing), query.ended.frame):
             continue

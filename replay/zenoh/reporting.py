@@ -188,6 +188,7 @@ class ZenohReporter(Reporter[ZenohSubject]):
                 life=subscriber.life,
                 asking=subscriber.asking,
                 alone=alone,
+                in_order=in_order,
             )
             back = certificates.recovered(
                 source, subscriber.recovered, mine,
@@ -197,7 +198,9 @@ class ZenohReporter(Reporter[ZenohSubject]):
             for query in mine:
                 if floods.tight(query.asked, query.ended):  # what it brought may have been dropped
                     back -= query.replied
-            missed = certificates.missed(source, subscriber.misses, mine, crossing=crossing)
+            missed = certificates.missed(
+                source, subscriber.misses, mine, crossing=crossing, stays=stays
+            )
             found = self._proven[id(subscriber)] = back, missed
         return found
 

@@ -132,6 +132,17 @@ def test_who_is_not_heard_of_behind_an_answer_may_have_been_undeclared_before_it
     assert (sure, [[1, 2]]) in said(found, "ZN001")
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_who_may_have_been_undeclared_before_the_answer_may_have_missed_nothing(
+    there: bool,
+) -> None:
+    """No callback tells it then."""
+    session = answered(WideSession().put(0).lose().put(2).ask(1, "_sn=1.."), 1, 2)
+    session = settled(session, 3) if there else others(session.put(3))
+    sure = "proven" if there else "likely"
+    assert said(session.played()[1], "ZN002") == [(sure, [[1, 1]])]
+
+
 def test_where_another_one_subscribes_too_samples_that_go_on_say_nothing_of_who_asked() -> None:
     session = WideSession().subscriber(z.declare(2, 2, 0, "**")).put(0).lose().put(2)
     found = settled(answered(session.ask(1, "_sn=1.."), 1, 1, 2), 3).played()[1]
@@ -191,7 +202,7 @@ def test_numbers_of_few_bits_may_hide_a_whole_turn_and_prove_nothing() -> None:
 
 def test_a_whole_answer_without_the_sample_proves_that_it_was_missed() -> None:
     session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
-    found = answered(session, 1, 2).put(3).played()[1]
+    found = settled(answered(session, 1, 2), 3).played()[1]
     assert said(found, "ZN002") == [("proven", [[1, 1]])]
 
 
@@ -202,7 +213,7 @@ def test_what_is_missing_before_a_gap_shows_may_have_shown_it_and_held_the_sampl
     """Recorded with six threads, whose samples cross: what was read 20 ms late lay in a hole with
     what filled it, before the first sample here that shows the gap."""
     session = WideSession().put(*([1, 0] if crossing else [0, 1])).lose().put(3).ask(1, "_sn=2..")
-    found = answered(session, 1, 3).put(4).played()[1]
+    found = settled(answered(session, 1, 3), 4).played()[1]
     assert said(found, "ZN002") == [(certainty, [[2, 2]])]
 
 
@@ -240,7 +251,7 @@ def test_an_answer_with_a_hole_in_it_leaves_a_miss_likely(gone: str) -> None:
     if gone == "the final":
         session.lose().wait(11.0).put(3)
     else:
-        answered(session, 1, 2).put(3)
+        settled(answered(session, 1, 2), 3)
     found = session.played()[1]
     proven = gone == "before the request"  # its own counter says nothing of the answer
     assert [sure for sure, _ in said(found, "ZN002")] == ["proven" if proven else "likely"]
@@ -482,12 +493,12 @@ def test_a_frame_that_was_cut_off_may_have_brought_anything() -> None:
 
 def test_a_batch_that_cannot_be_read_may_have_brought_anything_as_well() -> None:
     session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
-    found = answered(session, 1, 2).put(3).played()[1]
+    found = settled(answered(session, 1, 2), 3).played()[1]
     assert said(found, "ZN002") == [("proven", [[1, 1]])]
     session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
     odd = b"\xdd\x01\x37\x00" + z.put(1)  # a mandatory extension that is not known
     session.publisher(z.push(z.put(3)), odd)
-    found = answered(session, 1, 2).put(4).played()[1]
+    found = settled(answered(session, 1, 2), 4).played()[1]
     assert "proven" not in [sure for sure, _ in said(found, "ZN002")]
     assert stream(found)["delivered"] is None
 
@@ -508,9 +519,9 @@ def test_what_was_lost_while_a_query_stayed_open_was_never_asked_for() -> None:
 
 def test_where_time_goes_back_nothing_is_proven_by_the_order_of_frames() -> None:
     session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
-    answered(session, 1, 2).put(3)
+    settled(answered(session, 1, 2), 3)
     assert said(session.played()[1], "ZN002") == [("proven", [[1, 1]])]
-    session.times[-1] -= 0.02
+    session.times[-3] -= 0.02
     assert said(session.played()[1], "ZN002") == [("likely", [[1, 1]])]
 
 
@@ -719,7 +730,7 @@ def test_what_answers_a_query_that_is_not_here_came_to_nobody_that_is_known() ->
 
 def resumed(session: Session) -> list[Result]:
     """It asks for what it lacks of before the first sample of this session; one is in no cache."""
-    return answered(session.put(7).ask(1, "_sn=5.."), 1, 6, 7).put(8).played()[1]
+    return settled(answered(session.put(7).ask(1, "_sn=5.."), 1, 6, 7), 8).played()[1]
 
 
 def test_what_a_session_begins_behind_was_lost_while_there_was_none() -> None:
