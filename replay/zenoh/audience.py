@@ -26,6 +26,7 @@ from seqaudit.replay.zenoh.reasons import (
     LEAVING,
     LEFT_OPEN,
     ONE_LEFT,
+    RELEASED,
     SEVERAL,
     SHARED,
     SILENT,
@@ -165,7 +166,7 @@ class Audience:
         for place, left in self._undeclared.items():
             for one in self._all.get(place, ()) if left.goes_on else ():
                 if one.life.left:
-                    one.untold.add(LEFT_OPEN, figures=HANDED)
+                    one.untold.add(LEFT_OPEN, figures=RELEASED)
         there: dict[tuple[str, str | None, int], list[Subscriber]] = {}
         for (receiver, _), lives in self._all.items():
             for one in lives:
@@ -340,7 +341,7 @@ class Audience:
             left.bordered |= one.untold.over(LEAVING) or one.untold.over(COMING)
             for lane in (one, *self.lanes_of(one).all):
                 if lane.queries:
-                    one.untold.add(LEFT_OPEN, figures=HANDED)
+                    one.untold.add(LEFT_OPEN, figures=RELEASED)
                 if lane.last is not None:
                     left.was(lane.last)
                 if lane.pending:  # what is missing before these may be missing here alone

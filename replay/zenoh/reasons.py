@@ -9,6 +9,8 @@ FIGURES: Final = (
 )  # fmt: skip
 #: Of these what says which samples it was handed; the others are the same either way.
 HANDED: Final = ("delivered", "delivered_unsure", "subscribers")
+#: Those of what releases do otherwise.
+RELEASED: Final = (*HANDED, "misses")
 #: Those of what came back, which was handed on all the same.
 RECOVERED: Final = ("lost", "lost_seqnos", "recovered")
 LATE: Final = (

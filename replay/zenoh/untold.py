@@ -14,7 +14,6 @@ from seqaudit.replay.zenoh.reasons import (
     BEHIND,
     FLOODED,
     HAD,
-    HANDED,
     HOLE,
     IN_VAIN,
     LATE,
@@ -22,6 +21,7 @@ from seqaudit.replay.zenoh.reasons import (
     OVERTAKEN,
     OWN_FRAMES,
     PASSED,
+    RELEASED,
     SEVERAL,
     SHARED_OUT,
     UNASKED,
@@ -72,7 +72,7 @@ def untold(
     at = max(filter(None, (one.handed_at, one.at_once.handed_at)), default=None)
     yield from one.untold.standing(RangeSet(one.delivery.ranges), at)
     if one.shipped and one.ahead.untold(history=one.history):
-        yield Untold(AS_THEY_COME, figures=HANDED)
+        yield Untold(AS_THEY_COME, figures=RELEASED)
 
 
 def _by_what_came(

@@ -1034,7 +1034,8 @@ def test_what_is_answered_when_a_subscriber_is_gone_tells_it_nothing() -> None:
     session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..").wait(0.2)
     session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1))
     row = stream(answered(session, 1, 2).wait(1.0).put(3).played()[1])
-    assert (row["misses"], row["unknown"]["delivered"]) == ([], LEFT_OPEN)
+    assert (row["misses"], row["unknown"]["delivered"]) == (None, LEFT_OPEN)
+    assert (row["unrecovered"], said(session.played()[1], "ZN002")) == (0, [])
 
 
 def test_who_asks_gets_what_comes_live_though_its_declaration_is_not_here() -> None:
