@@ -87,6 +87,8 @@ class Sending:
             start = detail.get("start")
             if event.source == observer.bridge:
                 observer.beats(event.at_ns, detail.get("interval"))
+            if event.wire_kind == "HB" and event.stamp is not None:
+                spread(self._state.own_skew, event.at_ns - event.stamp)
             if isinstance(start, int) and event.source == observer.bridge:
                 self._started(observer, start, event)
             self._state.convergence.heartbeat(event, detail)

@@ -29,7 +29,8 @@ class RaimsState:
         publishers: the publisher windows of all daemons whose messages were seen.
         notices: loss notices that were captured, whoever sent them.
         more_notices: those beyond that are not kept.
-        own_skew: capture time less the observer's own, of what it publishes: least and most.
+        own_skew: capture time less the observer's own, of what it publishes and of its heartbeats:
+            least and most.
         clocks: those of all daemons.
         last_ns: of the events so far.
         silence: the last long one: its end, and how long.

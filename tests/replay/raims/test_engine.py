@@ -289,6 +289,20 @@ def test_clocks_of_several_daemons_that_are_off_alike_are_the_captures() -> None
     assert {"RA016", "RA018"} & set(rules_of(world.rows())) == set()
 
 
+def test_the_daemons_own_heartbeats_say_that_the_captures_clock_is_off() -> None:
+    world = World()
+    for number in range(4):
+        stamp = T0 + (100 + number) * SECOND
+        world.data(first_seqno(T0 + 100 * SECOND) + number, number, stamp=stamp)
+    assert {"RA016", "RA018"} <= set(rules_of(world.rows()))
+    world = World()
+    for number in range(4):
+        stamp = T0 + (100 + number) * SECOND
+        world.data(first_seqno(T0 + 100 * SECOND) + number, number, stamp=stamp)
+    world.notice("HB", 4.0, source=ME, stamp=T0 + 104 * SECOND, interval=10)
+    assert {"RA016", "RA018"} & set(rules_of(world.rows())) == set()
+
+
 def test_a_second_frame_within_less_than_a_frames_length() -> None:
     world = World()
     world.data(F0, stamp=T0)
