@@ -15,7 +15,7 @@ call seven machine words, and numba compiles a helper again for every constant i
 
 # ruff: noqa: F403, F405, RUF059, SIM102, SIM109  (one comparison a line, no tuples: decoders/README.md 4)
 
-from seqaudit.decoders.jgroups.bare_words import *
+from seqaudit.decoders.jgroups.bare_kernels import *
 from seqaudit.decoders.jgroups.header_kernels import *
 from seqaudit.decoders.jgroups.kernel_words import *
 from seqaudit.decoders.kernels.reads import *
@@ -309,18 +309,6 @@ def settle(host, port, m):
                 m[FLOORS + cluster] = write
         row += WIDTH
     m[W_ROWS] = write
-
-
-def bare(data, o):
-    """Is this a message without the version and flags of a frame (1.10)? Leading byte, flags, UUID,
-    and one header: PING of MPING, or FD_SOCK2's."""
-    lead = u8(data, o)
-    if (lead != 2 and lead != 6) or u8(data, o + 3) != 2:
-        return 0
-    of = u32be(data, o + 20) * 65536 + u16be(data, o + 24)
-    if of == OF_MPING:
-        return 1 if lead == 2 else 2
-    return BARE_FD_SOCK2 if of == OF_FD_SOCK2 else 0
 
 
 def head(data, o, stop, m):

@@ -2,7 +2,7 @@
 
 # ruff: noqa: F403, F405  (what kernels share: decoders/README.md 4)
 
-from seqaudit.decoders.jgroups.bare_words import *
+from seqaudit.decoders.jgroups.bare_kernels import *
 from seqaudit.decoders.kernels.reads import *
 from seqaudit.decoders.kernels.walk_words import *
 
@@ -55,11 +55,9 @@ def walk(data, at, stop, strict, starts, stops, kinds, room):
                 return count, at, SHORT, 7, strict
             version = u16be(data, start)
             if data[start] == 2 and size >= 32:
-                # a bare message of FD_SOCK2: leading byte, flags, UUID, one header (1.10)
                 if start + 26 > stop:
                     return count, at, SHORT, 30, strict
-                of = u32be(data, start + 20) * 65536 + u16be(data, start + 24)
-                if data[start + 3] != 2 or of != OF_FD_SOCK2:
+                if bare(data, start) != BARE_FD_SOCK2:
                     return count, at, LOST, 0, strict
             elif (
                 (data[start + 2] | 0) > 3
