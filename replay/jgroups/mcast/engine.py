@@ -512,7 +512,7 @@ class McastEngine:
             if stream.receiver is not None and stream.receiver.ended is None:
                 self._forget(stream)
         self._install(view, event)
-        full = self.epoch.waiting.messages > self.parameters.value("become_server_queue_size")
+        full = self.epoch.waiting.may_exceed(self.parameters.value("become_server_queue_size"))
         for queued in self.epoch.waiting.take():
             assert queued.seqno is not None and queued.source is not None
             stream = self._stream(queued.source, queued)

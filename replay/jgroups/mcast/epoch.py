@@ -37,6 +37,18 @@ class JoinQueue:
         """What waits of one sender."""
         return [event for event in self._rows if event.source == sender]
 
+    def may_exceed(self, size: int) -> bool:
+        """May more have come than a queue of this size holds? What the capture lacks between the
+        messages of a sender may have come as well."""
+        stops: dict[str | None, int] = {}
+        lacking = 0
+        for event in self._rows:
+            assert event.seqno is not None
+            stop = stops.get(event.source, event.seqno)
+            lacking += max(event.seqno - stop, 0)
+            stops[event.source] = max(event.seqno + event.count, stop)
+        return self.messages + lacking > size
+
     def take(self) -> deque[Event]:
         """All that waits, which it does no more."""
         rows, self._rows, self.messages = self._rows, deque(), 0

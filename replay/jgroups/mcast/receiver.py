@@ -419,9 +419,14 @@ class ReceiverModel(CopiesOfArrived):
     def may_have_dropped(self, first: int, stop: int) -> None:
         """These came about when this member joined or its sender did. A queue that was full dropped
         some (the first since 5.2.13, before that the last) and nobody sees when it was opened (R1);
-        of a run that goes on behind a view the messages before it were dropped (R2)."""
-        if max(first, self.start) < stop:
-            self.waited.add(max(first, self.start), stop)
+        of a run that goes on behind a view the messages before it were dropped (R2). So may have
+        been what lies between these, and is not in the capture."""
+        first = max(first, self.start)
+        if first >= stop:
+            return
+        for part in self.tracker.open_within(self.waited.stop(), first) if self.waited else ():
+            self.ways.by_rebuilt.add(*part)
+        self.waited.add(first, stop)
 
     def asked_though_come(self) -> RangeSet:
         """See ``JudgedStream``."""

@@ -70,6 +70,19 @@ def test_what_a_full_queue_dropped_is_asked_for_and_was_not_lost_on_the_network(
 
 
 @pytest.mark.rule("R1")
+@pytest.mark.parametrize(("size", "sure"), [(50, "proven"), (5, "likely")])
+def test_what_lies_between_messages_that_waited_a_full_queue_may_have_dropped_as_well(
+    size: int, sure: str
+) -> None:
+    """Where the capture lacks it [t-v55-view-4]: with it there were more than the queue holds."""
+    told = heard(
+        "B", msg(5), msg(7, 10), join_rsp("AB", 2, digest={"A": (4, 4)}), msg(11), 600,
+        xmit_req(6), 5, xmit_rsp(6), ack(11), become_server_queue_size=size,
+    )  # fmt: skip
+    assert ("MC001", sure, [[6, 6]]) in told.findings()
+
+
+@pytest.mark.rule("R1")
 def test_the_queue_waits_for_all_senders_together() -> None:
     story = (msg(1), msg(1, by=C), msg(2), msg(2, by=C), join_rsp("ABC", 2, digest={}))
     for size, delivered in ((3, (None, None)), (4, ([[1, 2]], [[1, 2]]))):
