@@ -528,8 +528,11 @@ class Audience:
         follows the first that it had. So is, or of another one at its key expression, which a node
         declares once, a query of one that knows nothing of what these have had for long."""
         left = self._undeclared.get((source.receiver, self.machine(source)))
-        if first is None:  # of one that knows nothing of the source, and waits for no history
-            new = [one for one in mine if one.last is None and not one.history]
+        if first is None:  # of one that knows nothing of the source, or has what waits for history
+            new = [
+                one for one in mine
+                if one.last is None and (not one.history or (one.pending and one.life.number == 1))
+            ]  # fmt: skip
             begun = [one.first_at for one in mine if one.first_at and not one.history]
             known = (
                 0 < len(begun) == len(mine)
@@ -539,13 +542,12 @@ class Audience:
             return not new and (self.declared.anybody_left(source.receiver) or known)
         if left is None or left.last is None:
             return False
-        at = first - 1
         living = [lane for one in mine for lane in (one, *self.lanes_of(one).all)]
         if left.may_ask_from(first):
-            return all(one.last != at for one in living)
+            return all(one.last != first - 1 for one in living)
         further = self._link.lacks(source.sender, source.receiver)  # had more than is here
-        below = at < left.last or further
-        return below and all(one.start is None or one.start > at for one in living)
+        below = first <= left.last or further
+        return below and all(one.start is None or one.start >= first for one in living)
 
     def asking(
         self, requester: str, responder: str, told: Advanced, asked: Parameters, mark: Mark

@@ -16,7 +16,7 @@ from seqaudit.replay.zenoh.reasons import (
     WAITED,
 )
 from tests.decoders.zenoh import builders as z
-from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, Session
+from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, ZID, Session, answered
 from tests.replay.zenoh.test_odd_worlds import AT_PUBLISHER
 
 #: Priority 0, reliable: how declarations travel.
@@ -187,6 +187,23 @@ def test_what_a_history_brings_behind_live_samples_is_handed_on_by_newer_release
     assert told(brings=2) == [[2, 3]]  # nothing of before it
     assert told(waits=True) == [[0, 3]]
     assert told(most="_max=5;") == [[0, 3]]
+
+
+def test_who_has_samples_that_wait_for_its_history_asks_though_another_one_was_undeclared() -> None:
+    """Recorded: what the answer brought it was said to have had before (CP007)."""
+    session = Session().put(0).wait(0.3).subscriber(b"\x9e\x21\x08\x03\x01")
+    session.subscriber(z.declare(2, 2, 0, "demo/**"), z.request(1, "demo/**/@adv/**", "_anyke", 0))
+    at = "demo/**/@adv/*/" + f"{ZID}/6/**"
+    session.wait(0.2).put(1).lose().put(3).subscriber(z.request(2, at, "_sn=..", 0))
+    answered(session, 2, 0, 1, 2, 3).publisher(z.final(1)).put(4)
+    session.lose().put(6).subscriber(z.request(3, at, "_sn=5..", 0))
+    found = answered(session, 3, 5, 6).put(7).played()[1]
+    delivered = {
+        row["subscriber"]: row["delivered"]
+        for row in (r.detail for r in found if r.detail.get("kind") == "samples")
+    }
+    assert delivered["demo/**"] == [[0, 7]]
+    assert [r.detail["seqnos"] for r in found if r.rule == "CP007"] == []
 
 
 def test_where_a_history_waits_for_another_query_newer_releases_drop_it_behind_what_comes() -> None:
