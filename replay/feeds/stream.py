@@ -299,8 +299,11 @@ class FeedStream(Stretches):
             self._end_held()
         elif held is not None:
             self._end_held()
-        if row.flags & DUPLICATE and row.stop <= self._known():  # L1
-            self._behind(row)
+        if row.flags & DUPLICATE and row.first < self._known():  # L1
+            copy, new = _split(row, self._known())
+            self._behind(copy)
+            if new is not None:
+                self._data(new)
         elif row.kind == REPAIR:
             trial = self._trial
             if trial is None or not trial.holds(row):

@@ -896,6 +896,12 @@ def test_the_engine_agrees_with_the_naive_model(story: list[Datagram | int], few
 @example(
     [*map(data, range(1000, 1004)), heartbeat(1), 2000, *(copy(n) for n in (0, 1))], set(), 1, 2
 )
+@example(
+    [*map(data, (0, 1, 2, 1_000_000_003)), *(copy(n) for n in (1_000_000_003, 1_000_000_004))],
+    set(),
+    1,
+    2,
+)
 @settings(max_examples=60, deadline=None)
 def test_nothing_depends_on_where_the_capture_is_cut(
     story: list[Datagram | int], cuts: set[int], size: int, few: int
