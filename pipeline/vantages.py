@@ -1,15 +1,15 @@
 """Where the captures of a run were taken: as the user says, or as what was decoded shows
 (replay/README.md 4; ``report.vantage`` judges one capture, ``report.two_ends`` a link of two)."""
 
-import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final, cast
 
 import pyarrow as pa
 
-from seqaudit.decoders.capture.pieces import TO_THE_END, plan_pieces
+from seqaudit.decoders.capture.pieces import TO_THE_END, Piece, plan_pieces
 from seqaudit.decoders.contract.arrow import equal, filtered
 from seqaudit.decoders.contract.errors import CaptureError, SeqauditError
 from seqaudit.decoders.contract.events import Kind
@@ -121,14 +121,12 @@ class Vantages:
         ]
 
     def _prints(self, files: Sequence[File], ends: tuple[str, str]) -> list[Seen]:
-        """The first packets between two hosts in a capture, each of which tells itself."""
-        file = files[0]
-        place = file.path, file.chosen
+        """The first packets between two hosts in a capture, each of which tells itself: those of
+        two rings need not be in their first files."""
+        place = files[0].path, files[0].chosen
         if place not in self._seen:
-            self._seen[place] = []
-            with contextlib.suppress(CaptureError):
-                (piece,) = plan_pieces(file.path, 0, 0, TO_THE_END, cuts=[])
-                self._seen[place] = prints(piece, file.chosen, frozenset(ends), MOST_RECORDS)
+            pieces = chain.from_iterable(map(_whole, files))
+            self._seen[place] = prints(pieces, files[0].chosen, frozenset(ends), MOST_RECORDS)
         return self._seen[place]
 
     def refuse_nobody(self, files: Files, inputs: Inputs) -> None:
@@ -154,6 +152,14 @@ class Vantages:
 
     def _of(self, number: int, inputs: Inputs) -> str | None:
         return _given(number, inputs).at or self._at
+
+
+def _whole(file: File) -> Sequence[Piece]:
+    """A file in one piece; none if it cannot be read."""
+    try:
+        return plan_pieces(file.path, 0, 0, TO_THE_END, cuts=[])
+    except CaptureError:
+        return ()
 
 
 def _observers(

@@ -5,7 +5,8 @@ read is left out. TTLs and checksums are not part of a print, as routers and net
 them.
 """
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,28 +34,32 @@ class Seen:
     at_ns: int
 
 
-def prints(piece: Piece, chosen: Chosen, ends: frozenset[str], most: int) -> list[Seen]:
-    """The first packets of TCP and UDP between two addresses; none if the file cannot be read.
+def prints(pieces: Iterable[Piece], chosen: Chosen, ends: frozenset[str], most: int) -> list[Seen]:
+    """The first packets of TCP and UDP between two addresses; none of what cannot be read.
 
     Args:
+        pieces: of one capture, in order; those that are not reached are not asked for.
         chosen: of which networks packets are read.
         ends: the two addresses.
         most: records that are read.
     """
     found: list[Seen] = []
-    try:
-        for seen in _packets(piece, chosen, most):
-            if {seen.source, seen.destination} == ends:
-                found.append(seen)
-    except CaptureError:
-        return []
+    read = 0
+    for piece in pieces:
+        with contextlib.suppress(CaptureError):
+            for seen in _packets(piece, chosen):
+                read += 1
+                if read > most:
+                    return found
+                if seen is not None and {seen.source, seen.destination} == ends:
+                    found.append(seen)
     return found
 
 
-def _packets(piece: Piece, chosen: Chosen, most: int) -> Iterator[Seen]:
+def _packets(piece: Piece, chosen: Chosen) -> Iterator[Seen | None]:
+    """What tells a packet from others; null of one that is not looked at."""
     reader = Reader(piece, False)
     packet_reader = PacketReader(piece.capture, piece.split, compile_it=False)
-    read = 0
     for records in OfNetworks(chosen, compile_it=False).of(reader) if chosen.networks else reader:
         for packets in packet_reader.read(records):
             hosts = packets.flows.hosts
@@ -70,12 +75,13 @@ def _packets(piece: Piece, chosen: Chosen, most: int) -> Iterator[Seen]:
                 strict=True,
             )  # fmt: skip
             for protocol, source, destination, start, stop, length, ip_id, part, flags, at in rows:
-                read += 1
-                if read > most:
-                    return
-                if protocol not in (TCP, UDP) or part >= 0 or flags & k.FLAG_MULTICAST:
-                    continue
-                if source < 0:  # its own header says that there is no packet
+                if (
+                    protocol not in (TCP, UDP)
+                    or part >= 0
+                    or flags & k.FLAG_MULTICAST
+                    or source < 0  # its own header says that there is no packet
+                ):
+                    yield None
                     continue
                 size = HEAD_BYTES if ip_id < 0 else HEAD_BESIDE_ID
                 head = bytes(records.data[start : min(stop, start + size)])

@@ -245,6 +245,25 @@ def test_several_files_of_one_vantage_are_one_capture(fixtures: Path, tmp_path: 
     ]
 
 
+def test_rings_of_two_hosts_are_told_apart_though_their_first_files_have_little_in_common(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    """Neither alone shows at whose interface it was taken: what they share does."""
+    given = []
+    for name, each in (("pub", 2), ("sub", 9)):
+        content = (fixtures / "zenoh" / "udp-loss-recovered-1" / f"{name}.pcap").read_bytes()
+        offsets = record_offsets(content)
+        ring = []
+        for first in range(0, len(offsets) - 1, each):
+            last = min(first + each, len(offsets) - 1)
+            ring.append(tmp_path / f"{name}{first:05}.pcap")
+            ring[-1].write_bytes(content[:24] + content[offsets[first] : offsets[last]])
+        given.append(CaptureInput(str(ring[0]), more=tuple(map(str, ring[1:]))))
+    report = audit(given, DIRECT)
+    places = [capture["vantage"]["address"] for capture in report["captures"]]
+    assert places == ["10.77.0.1", "10.77.0.2"]
+
+
 def test_interrupted_the_direct_engine_says_what_is_known_so_far(
     captures: list[CaptureInput],
 ) -> None:
