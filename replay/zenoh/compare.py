@@ -14,6 +14,7 @@ from seqaudit.replay.contract.results import QUERY, GapDetail
 from seqaudit.replay.contract.worth import Worth
 
 if TYPE_CHECKING:
+    from seqaudit.replay.sequence.ranges import RangeSet
     from seqaudit.replay.zenoh.both_ends_findings import ZenohEnds
     from seqaudit.replay.zenoh.causes import Why
     from seqaudit.replay.zenoh.legs import Judged
@@ -38,6 +39,7 @@ class ZenohComparison(BothEnds):
         self._seen: list[tuple[int, str, Detail]] = []
         self._shown: Mapping[tuple[int, str], list[Why]] = {}
         self._used: Mapping[tuple[int, str], int] = {}
+        self._beside: Mapping[tuple[int, str], RangeSet] = {}
         self._found: tuple[list[PlacedFinding], Judged] | None = None
 
     def note(self, capture: int, stream: str, row: Detail) -> None:
@@ -51,7 +53,7 @@ class ZenohComparison(BothEnds):
     ) -> Mapping[tuple[int, str], Detail]:
         if not self._seen:
             return {}
-        from seqaudit.replay.zenoh import again, far_end, floods, legs, sessions
+        from seqaudit.replay.zenoh import again, beside, far_end, floods, legs, sessions
 
         found = sessions.across_sessions(self._seen, extents)
         far = far_end.FarEnds(self._seen, lambda: rows(QUERY), far_end.doubted(worth))
@@ -63,6 +65,7 @@ class ZenohComparison(BothEnds):
                 found[place] = found.get(place, {}) | far.figures(capture, restated)
         self._found = legs.judge(self._seen, extents)
         self._used = again.used_before(self._seen)
+        self._beside = beside.brought(self._seen)
         told = {
             (capture, stream): row | found.get((capture, stream), {})
             for capture, stream, row in self._seen
@@ -72,17 +75,20 @@ class ZenohComparison(BothEnds):
             legs.lost_in(told, worth),
             floods.at_others(told),
             again.figures(self._used, told),
+            beside.figures(self._beside, told),
         ):
             found[place] = found.get(place, {}) | untold
         return found
 
     def restated(self, finding: PlacedFinding) -> PlacedFinding:
-        from seqaudit.replay.zenoh import again
+        from seqaudit.replay.zenoh import again, beside
 
-        last = self._used.get((finding["capture"], finding["stream"] or ""))
-        if last is not None:
+        place = finding["capture"], finding["stream"] or ""
+        if (last := self._used.get(place)) is not None:
             finding = again.restated(finding, last)
-        known = self._shown.get((finding["capture"], finding["stream"] or ""))
+        if (came := self._beside.get(place)) is not None:
+            finding = beside.restated(finding, came)
+        known = self._shown.get(place)
         if known is None:
             return finding
         from seqaudit.replay.zenoh import far_end

@@ -173,3 +173,7 @@ AGAIN: Final = (
     "its source began again under the same id: samples that are not here have numbers that it had "
     "used before, which their subscriber takes for repeats, and neither misses nor asks for (ZN026)"
 )
+BESIDE: Final = (
+    "samples that its link lacks came here by a group, or those that a group lacks by a link: who "
+    "hears both takes a sample by whichever brings it"
+)

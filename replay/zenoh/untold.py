@@ -12,6 +12,7 @@ from seqaudit.replay.zenoh.link import Link
 from seqaudit.replay.zenoh.reasons import (
     AS_THEY_COME,
     BEHIND,
+    FIGURES,
     FLOODED,
     HAD,
     HOLE,
@@ -71,8 +72,14 @@ def untold(
         yield Untold(why)
     at = max(filter(None, (one.handed_at, one.at_once.handed_at)), default=None)
     yield from one.untold.standing(RangeSet(one.delivery.ranges), at)
-    if one.shipped and one.ahead.untold(history=one.history):
-        yield Untold(AS_THEY_COME, figures=RELEASED)
+    if differs_by_release(one):
+        late = one.unrecovered & source.live
+        yield Untold(AS_THEY_COME, figures=FIGURES if late else RELEASED)
+
+
+def differs_by_release(one: Subscriber) -> bool:
+    """Whether nobody knows what it was handed of what came live before its history was there."""
+    return one.shipped and one.ahead.untold(history=one.history)
 
 
 def _by_what_came(

@@ -21,6 +21,7 @@ from seqaudit.replay.zenoh.reporting import (
 )
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import Subscriber
+from seqaudit.replay.zenoh.untold import differs_by_release
 
 #: Of the samples above the first of a gap.
 ASKED_FROM: Final = (
@@ -30,6 +31,13 @@ ASKED_FROM: Final = (
 UNSEEN: Final = (
     "; {unseen:other} came by the same answer, and nobody knows whether {unseen|it|they} had come "
     "live before the capture"
+)
+
+#: Of samples that came live before its history was there, and of which that brings not all.
+BY_RELEASE: Final = Claim(
+    Certainty.UNDECIDABLE,
+    why="since zenoh 1.10 a subscriber waits for its history and misses what that does not bring; "
+    "before that it goes on from what comes live, and misses none of these",
 )
 
 #: Of what a subscriber passed over, by why it cannot be told whether it had that.
@@ -196,6 +204,7 @@ def _missed(
 ) -> Iterator[Finding]:
     """Misses, by cause; those that captured frames prove apart from the others (ZN002)."""
     between = report.between_sessions(source, subscriber)
+    released = differs_by_release(subscriber)
     apart = report.apart(subscriber.gaps)
     misses = [miss for miss, _ in missed]
     for cause, everything in by_cause(why for _, parts in missed for why in parts).items():
@@ -206,7 +215,9 @@ def _missed(
                 both = part & theirs
                 mine = [miss for miss in misses if both.within(miss.first, miss.stop)]
                 if mine:
-                    claim = _missed_claim(some, cause, sure=ranges is sure, some=bool(sure))
+                    claim = BY_RELEASE
+                    if not released or cause is not Cause.LATE:
+                        claim = _missed_claim(some, cause, sure=ranges is sure, some=bool(sure))
                     yield _miss_finding(
                         report, stream, mine, cause, both, claim, lane, session_lost=part is lost
                     )
@@ -236,9 +247,10 @@ def _miss_finding(
     session_lost: bool,
 ) -> Finding:
     """Misses of one cause: ZN022 if their subscriber had no session, else ZN002."""
+    told = claim.best is not Certainty.UNDECIDABLE
     return report.make(
         stream, "ZN022" if session_lost else "ZN002", claim,
-        _missed_text(report, cause, lane, session_lost=session_lost),
+        _missed_text(report, cause, lane, told=told, session_lost=session_lost),
         seqnos=listed(ranges),
         mark=misses[0].due,
         evidence=[(miss.due, f"{miss.stop - miss.first} missing")
@@ -253,12 +265,17 @@ def _miss_finding(
             if len(misses) > 1 else "a miss callback",
         },
         default="query_grace_ms" if cause in (Cause.NOT_ASKED, Cause.REFUSED) else None,
-        severity=Severity.INFO if cause is Cause.CUT else None,
+        severity=None if told else Severity.INFO,
     )  # fmt: skip
 
 
 def _missed_text(
-    report: ZenohReporter, cause: Cause, lane: tuple[int, int] | None, *, session_lost: bool
+    report: ZenohReporter,
+    cause: Cause,
+    lane: tuple[int, int] | None,
+    *,
+    told: bool,
+    session_lost: bool,
 ) -> str:
     who = "" if lane is None else " (subscriber {} of {} with one key expression)".format(*lane)
     text = (
@@ -276,8 +293,9 @@ def _missed_text(
             "puts into their attachments; nothing asks for them, and no callback tells of "
             "them."
         )
-    if cause is Cause.CUT:
+    if not told:
         text = text.replace("due: {callbacks}", "if so, due: {callbacks}")
+    if cause is Cause.CUT:
         text = text.replace("and did not come", "and {count|was|were} not seen to come")
     if report.engine.parameters.value("rules") == "document":
         text = text.replace("due: {callbacks}", "an error is due in its log")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.results import FINDING, STREAM
 from seqaudit.replay.zenoh.reasons import (
     AS_THEY_COME,
@@ -187,6 +188,19 @@ def test_what_a_history_brings_behind_live_samples_is_handed_on_by_newer_release
     assert told(brings=2) == [[2, 3]]  # nothing of before it
     assert told(waits=True) == [[0, 3]]
     assert told(most="_max=5;") == [[0, 3]]
+
+
+def test_what_a_history_did_not_bring_of_live_samples_newer_releases_miss_only() -> None:
+    """Recorded with 1.6.2, and the last datagram of the answer taken out."""
+    asks = z.declare(2, 2, 0, "demo/**"), z.request(1, "demo/**/@adv/**", "_anyke", 0)
+    session = Session().put(0, 1, 2).subscriber(*asks).put(3)
+    found = session.publisher(z.response(1, z.put(0)), z.final(1)).put(4).played()[1]
+    (row,) = (r.detail for r in found if r.detail.get("subscriber") == "demo/**")
+    assert [row[name] for name in ("delivered", "lost", "lost_seqnos")] == [None, None, None]
+    told = [r.detail for r in found if r.kind == FINDING and r.rule == "ZN002"]
+    assert [(one["seqnos"], one["certainty"]) for one in told] == [
+        ([[1, 2]], Certainty.UNDECIDABLE)
+    ]
 
 
 def test_who_has_samples_that_wait_for_its_history_asks_though_another_one_was_undeclared() -> None:
