@@ -31,6 +31,9 @@ _TIME: Final = re.compile(
     r"(?:[-_.]?\d{1,5})?(?P<rest>(?:\.[A-Za-z]\w*)*)"
 )
 
+#: What whoever compresses a file that is complete puts behind its name: the last one is not yet.
+_PACKED: Final = re.compile(r"\.(?:gz|zst|lz4)$")
+
 #: Bytes at the ends of a file in which its first and its last packet are looked for.
 HEAD_BYTES: Final = 16 * 1024
 TAIL_BYTES: Final = 64 * 1024
@@ -95,18 +98,27 @@ def _alike(paths: Sequence[str]) -> list[tuple[str, list[str]]]:
         ):  # fmt: skip
             match = pattern.fullmatch(name.name)
             if match and (match["number"] or why == "tcpdump -C"):
-                key = (why, str(name.parent), match["stem"], match["rest"] or "")
+                key = (why, str(name.parent), match["stem"], _PACKED.sub("", match["rest"] or ""))
                 groups.setdefault(key, []).append(path)
                 if match["number"]:
                     break  # a file of one kind is none of another
     taken: set[str] = set()
     found = []
     for (why, *_), files in groups.items():
-        own = [file for file in files if file not in taken]
-        if len(own) > 1:
+        for own in _in_turns([file for file in files if file not in taken]):
             taken.update(own)
             found.append((why, own))
     return found
+
+
+def _in_turns(paths: Sequence[str]) -> list[list[str]]:
+    """Several of these files, compressed or not; where one is there both ways, those apart that
+    are."""
+    parts = [list(paths)]
+    if len({_PACKED.sub("", path) for path in paths}) < len(paths):
+        packed = [path for path in paths if _PACKED.search(path)]
+        parts = [[path for path in paths if path not in packed], packed]
+    return [part for part in parts if len(part) > 1]
 
 
 def _grouped(paths: Sequence[str], why: str) -> Group:

@@ -1,6 +1,7 @@
 """Which files are one capture that was written in turns, and in which order (decoders/README.md
 3)."""
 
+import gzip
 from collections.abc import Sequence
 from itertools import pairwise, permutations
 from pathlib import Path
@@ -56,6 +57,31 @@ def test_files_of_a_capture_tool_are_one_capture_in_the_order_of_their_packets(
     for given in permutations(files):
         (group,) = arranged(given)
         assert (list(group.files), group.why, group.moved) == (files, tool, list(given) != files)
+
+
+def packed(path: str) -> str:
+    """A compressed copy beside it."""
+    copy = Path(f"{path}.gz")
+    copy.write_bytes(gzip.compress(Path(path).read_bytes()))
+    return str(copy)
+
+
+@pytest.mark.parametrize("tool", NAMINGS)
+def test_all_but_the_last_may_be_compressed(tmp_path: Path, tool: str) -> None:
+    """``tcpdump -z gzip``, and whoever tidies up: the last one is still being written."""
+    files = [pcap(tmp_path / name, 10 * n, 10 * n + 9) for n, name in enumerate(NAMINGS[tool])]
+    mixed = [*map(packed, files[:-1]), files[-1]]
+    for given in permutations(mixed):
+        (group,) = arranged(given)
+        assert (list(group.files), group.why) == (mixed, tool)
+
+
+def test_files_that_are_there_compressed_as_well_are_two_captures(tmp_path: Path) -> None:
+    names = NAMINGS["tcpdump -G"]
+    files = [pcap(tmp_path / name, 10 * n, 10 * n + 9) for n, name in enumerate(names)]
+    copies = [*map(packed, files)]
+    found = [list(group.files) for group in arranged([*files, *copies])]
+    assert found == [files, copies]
 
 
 def test_files_of_a_ring_that_has_come_round_begin_with_the_oldest(tmp_path: Path) -> None:
