@@ -25,9 +25,10 @@ _RING: Final = re.compile(r"(?P<stem>.+)_(?P<number>\d{5})_\d{14}(?P<rest>\..*)?
 _SIZE: Final = re.compile(
     r"(?P<stem>.+\.(?:pcap|cap|dump|dmp|pcapng|trace))(?P<number>\d*)(?P<rest>\.(?:gz|zst|lz4))?"
 )
-#: tcpdump -G with the time in the name, and with -C a number behind it.
+#: tcpdump -G with the time in the name, or seconds since 1970, and with -C a number behind it.
 _TIME: Final = re.compile(
-    r"(?P<stem>.*?)(?P<number>\d{4}-?\d{2}-?\d{2}[-_T. ]?\d{2}[-:.]?\d{2}(?:[-:.]?\d{2})?)"
+    r"(?P<stem>.*?)(?P<number>\d{4}-?\d{2}-?\d{2}[-_T. ]?\d{2}[-:.]?\d{2}(?:[-:.]?\d{2})?"
+    r"|(?<!\d)1\d{9}(?!\d))"
     r"(?:[-_.]?\d{1,5})?(?P<rest>(?:\.[A-Za-z]\w*)*)"
 )
 
