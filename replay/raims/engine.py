@@ -193,7 +193,7 @@ class RaimsEngine:
         else:
             link.count(event)
         other = self.links.inboxes.get(link.reverse())
-        if other is not None and event.stamp is not None and other.waits(event):
+        if other is not None and event.stamp is not None and other.answers(event):
             # what the observer says it had, it had, captured or not
             self.receiving.deliver_all(other.acknowledged(event.stamp, event.first_mark()))
 

@@ -31,6 +31,7 @@ class InboxLink:
         self._life: Life | None = None
         self._again = False  # it had another before, so its numbers begin at 1
         self._next = 0  # numbers begin at 1; 0: nothing came yet
+        self._had = 0  # the receiver says that it has had everything up to this
         self._accepted = False
         self._held: list[tuple[int, int, Event]] = []
         self._order = 0
@@ -49,10 +50,15 @@ class InboxLink:
         if event.seqno is None:
             return []
         if self.count(event):
+            if self._waiting:  # nobody can tell whether they were taken
+                self.doubted_frame = event.frame
             self._held = []
             self._next = 1 if self._next else event.seqno
+            self._had = 0
             self._waiting.clear()
         first, stop = event.seqno, event.seqno + event.count
+        if self._next <= self._had < first:
+            self._misses(self._had + 1 - self._next, event.frame)
         self._accepted = stop > self._next and first not in self._waiting
         if not self._accepted:
             self.duplicates += event.count
@@ -104,21 +110,26 @@ class InboxLink:
             return None
         return first, behind[0]
 
-    def waits(self, event: Event) -> bool:
-        """Does something wait that this packet of the other direction may acknowledge?"""
-        here = None if self._life is None else self._life[0]
-        return bool(self._waiting) and event.details().get("dest_id") == here
+    def answers(self, event: Event) -> bool:
+        """Is this packet of the other direction of the same life?"""
+        return self._life is not None and event.details().get("dest_id") == self._life[0]
 
     def acknowledged(self, seqno: int, mark: Mark) -> list[Ready]:
         """The receiver says that it had everything up to this number."""
+        self._had = max(self._had, seqno)
         if not self._next or seqno < self._next or not self._waiting:
             return []
-        self.uncaptured += seqno + 1 - self._next - sum(n <= seqno for n in self._waiting)
-        self.doubted_frame = mark.frame
-        self._waiting = {n for n in self._waiting if n > seqno}
-        self._next = seqno + 1
+        had = {n for n in self._waiting if n <= seqno}
+        self._waiting -= had
+        self._misses(seqno + 1 - self._next, mark.frame, len(had))
         self._join()
         return self._ready(mark, self._next)
+
+    def _misses(self, count: int, frame: int, captured: int = 0) -> None:
+        """The receiver had so many numbers more, of which some are captured."""
+        self.uncaptured += count - captured
+        self.doubted_frame = frame
+        self._next += count
 
     def message(self, event: Event) -> list[Ready]:
         """A message of the datagram whose header came last."""

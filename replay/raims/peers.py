@@ -62,6 +62,7 @@ class Peer:
     went_on: int = -1  # the last frame by which the observer surely took what it sends
     dropped_though_heard: bool = False  # the observer says so, and heartbeats of it had come
     met_frame: int = -1  # where it was authenticated or dropped last, as far as is captured
+    spoken_frame: int = -1  # where the observer told it last what it tells only a peer
     passed_on: bool = False  # the observer passes on what it sends, or may
     joined_frame: int = -1  # of its last AUTH to the observer: at first it is joined to nobody else
     unread: bool = False  # numbers of it came just before their connection was reset
@@ -107,10 +108,11 @@ class Peer:
         # the daemons of tcp-partition-1 and pub-restart-3 log 10 s at an interval of 4, 22 at 10
         return self.heard_ns is not None and now_ns - self.heard_ns > self.limit_ns
 
-    def is_spoken_to(self) -> None:
+    def is_spoken_to(self, frame: int) -> None:
         """The observer tells it what it tells only a peer: had it taken no heartbeat for so long,
         by the clock that they were sent by, it would have dropped it."""
         self.is_met()
+        self.spoken_frame = frame
         then = [frame for frame, at_ns in self.beats if at_ns <= self.beats[-1][1] - self.limit_ns]
         if then and self.met_frame < then[-1]:
             self.went_on = max(self.went_on, then[-1])

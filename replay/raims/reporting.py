@@ -13,6 +13,7 @@ from seqaudit.replay.raims.learned import SUB_WINDOW
 from seqaudit.replay.raims.links import Missing
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peer_clock import off, spread
+from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.truth import Loss
 from seqaudit.replay.sequence.durations import shown
@@ -50,6 +51,14 @@ DROPPED: Final = (
 AT_THE_END: Final = (
     "messages of it waited for packets that were given up at the end: whether the daemon had gone "
     "on by then cannot be told"
+)
+DROPPED_UNSEEN: Final = (
+    "words of this daemon are not in this capture: whether it said in one of them that it dropped "
+    "this peer, of which it takes nothing then, cannot be told"
+)
+MAY_WAIT: Final = (
+    "packets of this peer are not in this capture: whether its heartbeats waited for them here for "
+    "so long that this daemon dropped it cannot be told"
 )
 STANDS: Final = (
     "packets were given up before others (PGM), behind which some daemons take nothing any more: "
@@ -166,6 +175,25 @@ class RaimsReporter(Reporter[Subject]):
                 for stream, due in streams
             )
         return self._stood[at]
+
+    def unsure_of_inbox(self, peer: Peer) -> str | None:
+        """Why the observer may have dropped a peer before it had what came behind a step of its
+        numbers, and so counted nothing; null: it spoke to it behind the step, or nothing says so.
+        That it dropped one it tells others; who has no other tells nobody."""
+        for before, behind, *_ in peer.inbox_steps:
+            if peer.spoken_frame <= behind.frame or peer.met_frame > before.frame:
+                return self.unsure_of_drop(peer, before.frame)
+        return None
+
+    def unsure_of_drop(self, peer: Peer, since: int) -> str | None:
+        """Why the observer may have dropped a peer behind a frame, and nothing here says so; null:
+        it has not. It tells others of it; who has no others tells nobody."""
+        if self.engine.links.lacks_own(since):
+            return DROPPED_UNSEEN
+        if self.engine.links.lacks(peer.address):
+            return MAY_WAIT
+        streams = (s for s in self.observer.streams.values() if s.publisher == peer.bridge)
+        return STANDS if any(self.stands(s, peer.heard_frame) for s in streams) else None
 
     def uncounted(self, stream: RaimsStream) -> str | None:
         """Why nobody can tell what the daemon made of a stream, though what it got is known; null:

@@ -53,7 +53,7 @@ class Sending:
             observer.notices.told(event.destination, link, event.first_mark())
             peer = observer.peers.get(event.destination)
             if peer is not None and event.wire_kind in TO_PEERS:
-                peer.is_spoken_to()
+                peer.is_spoken_to(event.frame)
             if (
                 peer is not None
                 and event.wire_kind in TO_PEERS

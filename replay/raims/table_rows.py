@@ -173,6 +173,11 @@ def _unknown(report: RaimsReporter, observer: Observer, peer: Peer) -> dict[str,
         unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), SEEMED_SILENT)
     if peer.taken_up:
         unknown["ibx_loss"] = own_words.TAKEN_UP
+    gone = report.unsure_of_drop(peer, peer.spoken_frame) if peer.dropped_ns is None else None
+    if gone is not None:
+        unknown["dropped_ns"] = gone
+    if unsure := report.unsure_of_inbox(peer):
+        unknown["ibx_loss"] = unsure
     if peer.lapsed:
         unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), own_words.LAPSED)
     if peer.border_unseen:

@@ -89,6 +89,7 @@ def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[
     unsaid = report.may_want_more(observer)
     if peer.inbox_steps:
         first, last = peer.inbox_steps[0], peer.inbox_steps[-1]
+        unsure = report.unsure_of_inbox(peer)
         yield report.say(
             about, "RA010",
             # as it drops a peer, or takes it up again, it ignores some that came
@@ -96,6 +97,7 @@ def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[
             + "{count:point-to-point message} of {sender_member} {count|was|were} lost.",
             {"count": peer.inbox_loss.count}, first[1],
             Claim(Certainty.LIKELY, why=SEEMED_SILENT) if peer.doubted else
+            Claim(Certainty.LIKELY, why=unsure) if unsure else
             Claim(Certainty.LIKELY, why=_BY_OTHERS) if _has_ways(observer, peer) else
             absence(first[0].frame, last[1].frame, certified=True),
             [(mark, f"{word} number {to} after {before}")

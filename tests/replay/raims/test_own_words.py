@@ -308,8 +308,46 @@ def test_what_cannot_be_read_of_other_links_hides_numbers(link: str) -> None:
             if word != "UNREAD" or unread:
                 world.notice(word, number / 10, seqno=number, destination=ME,
                              stream=f"{link}|{PEER}|.{word}", fresh_id=number)  # fmt: skip
+        world.notice("PONG", 0.4, source=ME, destination=PEER, stream=f"tcp:x|{ME}|.PONG")
         (row,) = world.table("loss")
         assert row["ibx_loss"] == (0 if unread else 1)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("spoken", [False, True])
+def test_a_step_of_a_peer_is_likely_where_it_may_have_been_dropped_in_a_word_not_captured(
+    missing: bool, spoken: bool
+) -> None:
+    """What the observer tells the peer behind the step shows that it had not dropped it."""
+    own = "pgm:0a0b.1"
+    world = World()
+    world.notice("HB")
+    world.sees(packet("ODATA", 1, 0.0, stream=f"{own}|", source=HERE))
+    for number, at in ((1, 0.1), (3, 0.5)):
+        world.notice("PING", at, seqno=number, destination=ME, stream=f"tcp:x|{PEER}|.PING")
+        world.sees(packet("SPM", 3 if missing else 1, at + 0.1, stream=f"{own}|", source=HERE))
+    if spoken:
+        world.notice("PONG", 0.7, source=ME, destination=PEER, stream=f"tcp:x|{ME}|.PONG")
+    rows = world.rows()
+    unsure = missing and not spoken
+    assert only(rows, "RA010")["certainty"] == ("likely" if unsure else "proven")
+    (row,) = (r.detail for r in rows if r.kind == TABLE and r.detail["table"] == "loss")
+    assert row["ibx_loss"] == (None if unsure else 1)
+    assert ("dropped_ns" in row["unknown"]) == unsure
+
+
+def test_a_packet_of_an_inbox_that_was_acknowledged_and_not_captured_is_had() -> None:
+    """The acknowledgement came before the next packet, which so waits for nothing."""
+    world = World()
+    for number in (1, 3):
+        world.engine.feed(inbox_packet(number, number / 10, own=False))
+        world.notice("PING", number / 10, destination=ME, seqno=number, fresh_id=number,
+                     stream=f"inbox:{THERE}:2>{HERE}:1|{PEER}|.PING")  # fmt: skip
+        answer = inbox_packet(number, number / 10 + 0.1)
+        world.engine.feed(replace(answer, stamp=2, detail='{"dest_id":7}'))
+    (peer,) = world.engine.observer.peers.values()
+    assert peer.inbox["PING"] == 3
+    assert peer.inbox_uncaptured and not peer.inbox_steps
 
 
 @pytest.mark.parametrize(("hole", "sure"), [(False, "proven"), (True, "cannot be told")])
