@@ -132,6 +132,19 @@ def refuted(of: Recording, file: str, *rows: Mapping[str, Any], **stream: Any) -
     ]
 
 
+def test_a_console_confirms_lost_point_to_point_messages_or_refutes_them(fixtures: Path) -> None:
+    """What it confirms is not new either, though the whole capture may not prove it."""
+    of = recording(fixtures, "rv-dataloss-1")
+    shows = {"end": {"B": {"show loss": [{"user": "A.1", "ibx loss": 4, "msg loss": 0}]}}}
+    of.truth = {**of.truth, "show": shows}
+    one = row("RA010", [], text="1 point-to-point message of A was lost.")
+    five = row("RA010", [], text="At least 5 point-to-point messages of A were lost.")
+    assert refuted(of, "B.pcap", one, id="") == []
+    assert refuted(of, "B.pcap", five, id="") == ["RA010"]
+    said = Audited(1, {"findings": [dict(one, stream="")], "streams": []})
+    assert judge(of, "B.pcap", ("B.pcap",), claims.Whole(), said, "x", "y") == []
+
+
 def test_the_truth_refutes_a_multicast_loss_that_the_path_did_not_make(fixtures: Path) -> None:
     of = recording(fixtures, "n2-loss-1")
     multicast = of.truth["derived_from_captures"]["multicast"]

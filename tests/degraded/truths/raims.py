@@ -14,6 +14,7 @@ Predicate = Callable[[Recording, str | None, Finding], str | None]
 
 _NOT_LOST: Final = re.compile(r"did not lose|not lost")
 _REPORTS: Final = re.compile(r"^(\S+) reports .* ([\d,]+) in all")
+_PEER_LOST: Final = re.compile(r"of (\w+) (?:was|were) lost")
 _NAMED: Final = re.compile(r"(_\S+) of (\w+)\b")
 _SERVICE: Final = re.compile(r"^_[^.]*\.")
 
@@ -171,6 +172,27 @@ def _not_counted(recording: Recording, file: str | None, found: Finding) -> str 
     return None
 
 
+def _inbox_counted(recording: Recording, file: str | None, found: Finding) -> str | None:
+    """RA010: whether the daemon's console says as much of that peer; a row that was never shown
+    says nothing, nor one of a daemon that was started again."""
+    node, peer = _here(recording, file), _PEER_LOST.search(found.text)
+    if node is None or peer is None or found.count is None:
+        return None
+    counted = [
+        row["ibx loss"]
+        for shows in recording.truth["show"].values()
+        for row in shows.get(node, {}).get("show loss", ())
+        if row["user"].partition(".")[0] == peer[1]
+    ]
+    if not counted:
+        return None
+    if found.count <= max(counted):
+        return ""
+    nodes = recording.truth["nodes"]
+    restarted = any(len(nodes[name]["instances"]) > 1 for name in (node, peer[1]) if name in nodes)
+    return None if restarted else f"the daemon of {node} counted {max(counted)}"
+
+
 def _peer_counted(recording: Recording, file: str | None, found: Finding) -> str | None:
     """RA011: a peer reports more than its console ever said."""
     said = _REPORTS.search(found.text)
@@ -203,6 +225,7 @@ PREDICATES: Final[Mapping[str, Predicate]] = {
     "RA002": _messages_delivered,
     "RA003": _messages_delivered,
     "RA004": _messages_delivered,
+    "RA010": _inbox_counted,
     "RA011": _peer_counted,
     "RA013": _messages_delivered,
     "RA016": _one_clock,
