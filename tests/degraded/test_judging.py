@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests.agreement import wire
 from tests.degraded import claims, figures
 from tests.degraded.auditing import Audited
 from tests.degraded.run import Choice, judge, spoil_all
 from tests.degraded.subjects import Recording, find
+from tests.degraded.truths.jgroups import GMS_JOIN_RSP, Facts
 from tests.degraded.ways import WAYS
 
 STREAM = "lab|0d0bc374-c78a-45c9-b99d-54e955f6d33a|822e0621-0d7a-48c9-912e-6e435d2c7c23|1"
@@ -360,3 +363,20 @@ def test_findings_of_rotated_files_are_those_of_one_file() -> None:
     assert only[1].startswith("only in several: proven")
     (less,) = figures.other_findings(one, report())
     assert less[1].startswith("only in one file")
+
+
+@pytest.mark.parametrize(("before", "dropped"), [(50, set()), (51, set(range(1, 52)))])
+def test_what_came_before_a_join_may_have_been_dropped_if_it_is_more_than_waits(
+    before: int, dropped: set[int]
+) -> None:
+    def came(seqno: int) -> SimpleNamespace:
+        return SimpleNamespace(gms=None, sender="a", nakack=wire.Nakack(1, seqno, None, "nakack4"))
+
+    join = SimpleNamespace(gms=GMS_JOIN_RSP, sender="a", destination="b", nakack=None)
+    known = object.__new__(Facts)
+    known.scenario = SimpleNamespace(  # type: ignore[assignment]
+        uuids={"A": "a", "B": "b"},
+        messages=lambda _: [*map(came, range(1, before + 1)), join, *map(came, range(60, 99))],
+    )
+    (found,) = claims.findings(report(row("MC024", [[20, 20]], stream="lab|a", system="nakack4")))
+    assert known.unqueued("A", "B", found) == dropped

@@ -19,6 +19,9 @@ _NUMBERED: Final = (wire.NAKACK_MSG, wire.NAKACK_XMIT_RSP)
 _STAMPS: Final = re.compile(r"timestamp ([\d, -]+)")
 #: What came so shortly before may not have been read.
 UNREAD_NS: Final = 20_000_000
+#: Multicasts that wait for a join (become_server_queue_size).
+JOIN_QUEUE: Final = 50
+GMS_JOIN_RSP: Final = 2
 _ASKS: Final = re.compile(r"(\S+) asked for ")
 _ON_THE_WAY: Final = re.compile(r"lost on the way")
 
@@ -132,6 +135,20 @@ class Facts:
                 unread |= {seqno for seqno in asked if at_ns - came.get(seqno, 0) <= UNREAD_NS}
         return unread
 
+    def unqueued(self, sender: str, receiver: str, found: Finding) -> set[int]:
+        """Seqnos that came before the receiver's JOIN_RSP, of which it may have dropped some: more
+        multicasts had come by then than wait for a join, as its whole capture shows."""
+        uuids, came, waiting = self.scenario.uuids, set[int](), 0
+        for message in self.scenario.messages(receiver) if not found.unicast else ():
+            of = message.nakack
+            if message.gms == GMS_JOIN_RSP and message.destination == uuids[receiver]:
+                return came if waiting > JOIN_QUEUE else set()
+            if of is not None and of.kind in _NUMBERED and message.sender != uuids[receiver]:
+                waiting += 1
+                if message.sender == uuids[sender]:
+                    came.add(of.seqno)
+        return set()
+
     def own_stamps(self, file: str | None) -> set[int] | None:
         """Timestamps of the ACKs and SEND_FIRST_SEQNO that a member sent, as its whole capture
         holds them."""
@@ -204,14 +221,15 @@ def _not_missed(known: Facts, sender: str, receiver: str, found: Finding) -> set
 
 def _not_lacked(known: Facts, sender: str, receiver: str, found: Finding) -> set[int] | None:
     """Called asked for as it was lacked, and the path neither lost nor delayed it, nor did a stack
-    drop it or a paused member not read it yet."""
+    or the queue of a join drop it or a paused member not read it yet."""
     scenario = known.scenario
     if known.lost(sender, receiver, found.unicast) is None or scenario.drops_own(sender):
         return None
     if scenario.discards(receiver) or scenario.happened(rf"^{receiver} paused"):
         return set()
     missed = _not_missed(known, sender, receiver, found)
-    return missed and missed - known.asked_unread(sender, receiver, found)
+    unread = known.asked_unread(sender, receiver, found)
+    return missed and missed - unread - known.unqueued(sender, receiver, found)
 
 
 def _repaired_but_never_came(
