@@ -16,6 +16,7 @@ from seqaudit.replay.sequence.ip_ids import ID_SPAN_NS
 #: IP ids of own datagrams to one destination that are remembered.
 RECENT_IDS: Final = 256
 MAX_VIEWS: Final = 1_000
+ASKS_TO_JOIN: Final = frozenset({"JOIN_REQ", "JOIN_REQ_WITH_STATE_TRANSFER"})
 
 _CONTROL: Final = frozenset(
     {Kind.ACK, Kind.REQUEST, Kind.SYNC, Kind.HIGHEST, Kind.CLOSE, Kind.DIGEST}
@@ -236,7 +237,7 @@ class Members:
         """Does a process ask to join from the local member's very socket? Then that one is dead,
         though it stays in views until it is suspected."""
         at = self._socket_of.get(event.source or "")
-        if event.wire_kind != "JOIN_REQ" or at is None or self.local in (None, event.source):
+        if event.wire_kind not in ASKS_TO_JOIN or at is None or self.local in (None, event.source):
             return False
         return at == self._socket_of.get(self.local or "")
 

@@ -52,7 +52,7 @@ CALM: Final = 6_000  # at the end, without trouble
 GROUP: Final = "239.8.8.8"
 PORT: Final = 7800
 OOB, NO_RELIABILITY = 1, 16
-JOIN_RSP, VIEW, INSTALL_MERGE_VIEW = 2, 5, 8
+JOIN_REQ, JOIN_RSP, VIEW, INSTALL_MERGE_VIEW = 1, 2, 5, 8
 BURSTS: Final = (1, 3, 12)
 Pair = tuple[str, str]  # sender, receiver
 ViewId = tuple[str, int]
@@ -342,6 +342,7 @@ class World:
             if self.rng.random() < 0.5:
                 body = data3(1, 1, first=True)
             one.to(coordinator.uuid, body, "told")
+            one.to(coordinator.uuid, _gms(JOIN_REQ), "told", payload=sized(None))
             coordinator.lets_in(one)
             self.at(self.now + 1_000, self._joins, one)
         else:

@@ -113,6 +113,11 @@ def view(
     )  # fmt: skip
 
 
+def join_req(*, by: str = B, to: str = A) -> Event:
+    """JOIN_REQ of a member that is not in the cluster yet."""
+    return _event(Kind.NOTICE, "JOIN_REQ", by, destination=to, system="jgroups")
+
+
 def join_rsp(
     members: str,
     number: int,
@@ -289,10 +294,14 @@ def played(
     **given: int | str,
 ) -> Heard:
     """The same of events that have frames and times, in the order of their rows, of a capture that
-    began then."""
+    began then. Whose join is answered had asked for it just before, if the capture goes back so
+    far."""
     engine = engine_at(point, **given)
     for name in ADDRESS:
         engine.feed(replace(member(name), at_ns=began_ms * MS))
+    answer = next((e for e in events if (e.wire_kind, e.destination) == ("JOIN_RSP", point)), None)
+    if answer is not None and began_ms < 0:
+        engine.feed(join_req(by=str(point), to=str(answer.source)))
     for event in events:
         engine.feed(event)
     engine.close()

@@ -12,8 +12,14 @@ from tests.replay.jgroups.unicast import builders as u
 from tests.rules.jgroups import capture
 from tests.rules.wire import Made
 
-#: B joins A and C; nothing was multicast before.
-JOINED: Final = m.join_rsp("ABC", 2, digest={"A": (0, 0), "B": (0, 0), "C": (0, 0)})
+#: B joins A and C; nothing was multicast before. The capture goes back before B asks: D, which it
+#: knows nothing of, was heard.
+JOINED: Final = (
+    m.highest(1, by="D"),
+    1500,
+    m.join_req(),
+    m.join_rsp("ABC", 2, digest={"A": (0, 0), "B": (0, 0), "C": (0, 0)}),
+)
 #: A multicasts a view with B and C as its first message; both acknowledge it.
 START: Final = (m.view("ABC", 1, 1), m.ack(1, by="B"), m.ack(1, by="C"))
 TICK: Final = u.TICK
@@ -37,20 +43,18 @@ def mcast() -> dict[str, Made]:
     """MC rules."""
     msg, ack, ask, answer = m.msg, m.ack, m.xmit_req, m.xmit_rsp
     full = (*START, msg(2, 5))
-    one_gap = (JOINED, msg(1), msg(3))
+    one_gap = (*JOINED, msg(1), msg(3))
     merge = m.view("ABC", 3, 2, digest={"A": (2, 2), "B": (0, 0), "C": (6, 6)}, merge=True)
     return {
-        "CP007": at("B", JOINED, msg(1, 2), msg(5), ack(5), 3000, msg(6), ack(6)),
+        "CP007": at("B", *JOINED, msg(1, 2), msg(5), ack(5), 3000, msg(6), ack(6)),
         "MC007": at("A", *START, msg(2, 6), capacity=4),
         "MC014": at("B", *one_gap, 1000, ask(2), 100),
         "MC015": at("B", *one_gap, 1000, [ask(2), 1000] * 5),
         "MC016": at("B", *one_gap, 10, ask(2), answer(2), xmit_interval_ms=1000),
-        "MC017": at("B", JOINED, msg(2, 5), answer(1), 5, answer(5), capacity=4),
+        "MC017": at("B", *JOINED, msg(2, 5), answer(1), 5, answer(5), capacity=4),
         "MC019": at(
             "B",
-            m.highest(1),  # the capture goes back before the join
-            1500,
-            JOINED,
+            *JOINED,
             msg(1, by="C"),
             msg(3, by="C"),
             1000,
@@ -60,9 +64,9 @@ def mcast() -> dict[str, Made]:
             5000,
         ),
         "MC020": at("A", *full, ack(5, by="B"), ack(5, by="D"), ack(5, by="C")),
-        "MC021": at("B", JOINED, msg(1), msg(1, by="C"), msg(3, by="C"), merge, msg(7, by="C")),
+        "MC021": at("B", *JOINED, msg(1), msg(1, by="C"), msg(3, by="C"), merge, msg(7, by="C")),
         "MC022": at(
-            "B", JOINED, msg(1), msg(6), 1000, ask(2, 3, 4, 5), answer(2, 5), max_xmit_req_size=3
+            "B", *JOINED, msg(1), msg(6), 1000, ask(2, 3, 4, 5), answer(2, 5), max_xmit_req_size=3
         ),
     }
 

@@ -49,7 +49,7 @@ from seqaudit.replay.jgroups.mcast.streams import (
     nothing_tells,
     numbered_by,
 )
-from seqaudit.replay.jgroups.members import Members, SeenViews, View
+from seqaudit.replay.jgroups.members import ASKS_TO_JOIN, Members, SeenViews, View
 from seqaudit.replay.sequence.gaps import Mark
 
 MOST_ASIDE: Final = 50_000  # rows until a member speaks again that a view had excluded
@@ -142,8 +142,10 @@ class McastEngine:
                 self._here(event)
         elif event.wire_kind == "LEAVE_RSP" and self.members.local in (event.destination,):
             self.leaving = event.first_mark()
-        elif self.members.takes_over(event):
-            self._begin_anew(str(event.source), event)
+        elif event.wire_kind in ASKS_TO_JOIN:
+            if self.members.takes_over(event):
+                self._begin_anew(str(event.source), event)
+            self.epoch.asks(event, self.members.local)
 
     def close(self) -> None:
         """The capture is over."""
@@ -215,7 +217,7 @@ class McastEngine:
             low,
             known=known,
             based=self.epoch.based_at if based else None,
-            exact=self.epoch.tells_all(stream.sender),
+            exact=self.epoch.tells_all(stream.sender, self._models.long_before),
             let_in=self._installed_at if stream.sender in self.epoch.let_in else None,
         )
         stream.receiver.beginning.begins(stream.told)
@@ -378,9 +380,8 @@ class McastEngine:
             stream.viewed(self.seen if first else None, caster)
         left, own = self.leaving is not None, self.view
         if first and self.excluded is None and self.members.put_out(event, view, own, left=left):
-            why = "it had left" if self.leaving else "a view without it"
-            self.excluded = (event.first_mark(), why)
-            if self.leaving is not None or self._from_local(event):
+            self.excluded = (event.first_mark(), "it had left" if left else "a view without it")
+            if left or self._from_local(event):
                 self._end_windows(event)
             else:
                 self._excluding = event
@@ -459,7 +460,7 @@ class McastEngine:
             if detail.get("merge") and low is not None:
                 receiver.merge(low, mark, stream.ever, self._installed_at)
             elif back:  # no window, so R17, or R16 without digest
-                joins = event.seqno is None and self.epoch.tells_all(stream.sender)
+                joins = event.seqno is None and (low is None or stream.sender == event.source)
                 receiver.begin_again(low or 0, self._installed_at, sent_to_it=joins)
             if back:
                 self._came_meanwhile(stream, receiver)

@@ -1,12 +1,13 @@
 """A member's time in a cluster: is it in, and where do its windows begin (jgroups.md 5.4)?
 
 What came before its JOIN_RSP waits; the digest in it says how far its coordinator had delivered
-what the others sent. Of the coordinator's own messages that is all that it had sent. Of another
-member's it may have lacked some: what was sent before the join no path lost for this member, and
-only a capture that goes back before the digest was made shows what that was.
+what the others sent, and what it had sent itself. What was sent before the join no path lost for
+this member, and only a capture that goes back before the digest was made shows what that was. An
+answer may be long on its way: no digest is older than what asked for it.
 """
 
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 from seqaudit.replay.contract.event import Event
@@ -62,33 +63,38 @@ class Epoch:
         joined: it is known to have windows.
         bases: where a window begins that has not been opened yet, by sender.
         based_at: when the last view told so; null: none did.
+        asked: when this member first asked to join; null: that is not in the capture.
         let_in: senders that a view let in: what came of them before it was installed was dropped.
         waiting: what came before.
     """
 
-    __slots__ = ("_behind", "based_at", "bases", "joined", "let_in", "waiting")
+    __slots__ = ("_told", "asked", "based_at", "bases", "joined", "let_in", "waiting")
 
     def __init__(self) -> None:
         self.joined = False
         self.bases: dict[str, int] = {}
         self.based_at: Mark | None = None
+        self.asked: Mark | None = None
         self.let_in: set[str] = set()
         self.waiting = JoinQueue()
-        self._behind: set[str] = set()  # senders of which a digest may not have all
+        self._told: dict[str, Mark | None] = {}  # by a digest that is not older than this
+
+    def asks(self, event: Event, local: str | None) -> None:
+        """Somebody asks to join."""
+        if event.source == local and self.asked is None:
+            self.asked = event.first_mark()
 
     def begins(self, join: Event, view: View) -> None:
         """A JOIN_RSP has come, with its digest."""
         self.joined, self.bases = True, {}
-        self.based(join)
+        self._based(join, self.asked)
         self.bases = dict.fromkeys(view.members, 0) | self.bases
 
-    def based(self, event: Event) -> None:
+    def _based(self, event: Event, asked: Mark | None) -> None:
         """A digest, if it has one, says where windows begin that are not open yet."""
         for member, levels in (event.details().get("digest") or {}).items():
             if member not in self.bases:
-                self.bases[member] = int(levels[0])
-                if member != event.source:
-                    self._behind.add(member)
+                self.bases[member], self._told[member] = int(levels[0]), asked
 
     def lets_in(self, event: Event, view: View, newcomers: set[str]) -> None:
         """A view is installed that may have members which had no windows here. Who is not in it has
@@ -100,10 +106,14 @@ class Epoch:
             if self.bases.get(member, int(levels[0])) < int(levels[0]):
                 del self.bases[member]
         known = set(self.bases)
-        self.based(event)
+        self._based(event, event.first_mark())
         self.bases = dict.fromkeys(newcomers, 0) | self.bases
         self.let_in |= self.bases.keys() - known
 
-    def tells_all(self, sender: str) -> bool:
-        """Does its base say what a sender had sent by then? Who is new had sent nothing."""
-        return sender not in self._behind
+    def tells_all(self, sender: str, long_before: Callable[[Mark], bool]) -> bool:
+        """Does its base say what a sender had sent before the capture began? Who is new had sent
+        nothing; of what asked for a digest the capture has to show that it was not asked before."""
+        if sender not in self._told:
+            return True
+        asked = self._told[sender]
+        return asked is not None and long_before(asked)

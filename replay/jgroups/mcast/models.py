@@ -68,6 +68,11 @@ class Models:
         beginning = Beginning(self._began, self.elapsed, bound)
         return PassingModel(event.seqno, beginning, at_sender=self._at_member)
 
+    def long_before(self, mark: Mark) -> bool:
+        """Does the capture go back so far that what was asked for then is not asked for again?"""
+        assert self._began is not None, "something was captured"
+        return self.elapsed.at_least(self._began, mark, trusted_ns=QUIET_NS) >= SECOND_NS
+
     def receiver(
         self,
         system: str,
@@ -81,15 +86,13 @@ class Models:
         """The window of the member at this point; see ``ReceiverModel`` and ``Origin``.
 
         Args:
-            exact: what says where it begins says all that had been sent by then.
+            exact: what says where it begins says all that had been sent before the capture began.
         """
         given = self._parameters
         assert self._began is not None, "a window opens with an event"
         beginning = Beginning(self._began, self.elapsed)
         if based is not None:
-            apart_ns = self.elapsed.at_least(self._began, based, trusted_ns=QUIET_NS)
-            long = apart_ns >= SECOND_NS
-            beginning.bound = low if exact or long else None
+            beginning.bound = low if exact else None
             beginning.begins(low)
         return ReceiverModel(
             low,

@@ -21,6 +21,7 @@ from tests.replay.builders import (
     engine_at,
     heard,
     highest,
+    join_req,
     join_rsp,
     leave_rsp,
     member,
@@ -666,7 +667,7 @@ def _restarted(*before: Step) -> Heard:
     """B dies at message 6; E begins at its host, in view 4 behind message 20."""
     engine = engine_at("B")
     joined = join_rsp("ABC", 2, to="B", digest=dict.fromkeys("ABC", (0, 0)))
-    alive = (joined, msg(1, 5), 500, ack(5), msg(6), 500, ack(6), 3_000)
+    alive = (1_000, join_req(), joined, msg(1, 5), 500, ack(5), msg(6), 500, ack(6), 3_000)
     after = (msg(21), msg(23), 1_000, xmit_req(22, by="E"), msg(22), 500, ack(23, by="E"))
     for event in [member(name) for name in "ABCD"] + dated((*alive, *before, *after)):
         engine.feed(event)
@@ -676,7 +677,7 @@ def _restarted(*before: Step) -> Heard:
 
 def test_a_member_that_begins_at_the_same_host_has_windows_of_its_own() -> None:
     join = join_rsp("ACE", 4, to="E", digest={"A": (20, 20), "C": (0, 0), "E": (0, 0)})
-    told = _restarted(_at_the_host_of_b("E"), join)
+    told = _restarted(_at_the_host_of_b("E"), join_req(by="E"), join)
     assert told.stream()["delivered"] == [[1, 6], [21, 23]]
     assert told.findings("MC023") == [("MC001", "proven", [[22, 22]])]
 
