@@ -1,11 +1,13 @@
 """What a subscriber's own requests show of it: that it asks, how far it is, what it had."""
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
 from seqaudit.replay.contract.worth import END
-from seqaudit.replay.sequence.gaps import Mark, Outcome
+from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome
 from seqaudit.replay.sequence.ranges import Range, RangeSet
+from seqaudit.replay.zenoh.came_late import CameLate
 from seqaudit.replay.zenoh.lives import LAG_NS
 from seqaudit.replay.zenoh.query import Had, Query, Sort
 
@@ -24,6 +26,7 @@ class Asking:
         listed: queries that may be its, of those that the report lists.
         since: job frame of its first request for what it misses; null: there is none.
         had: what its requests show that it had, and is not here.
+        late: what of that came later.
         by_one: samples that an answer to a query of one of several subscribers brought, and how
             many of those of the others have not brought them yet; at the end, to some only.
         passed: its requests show that it had gone so far: what is below was handed on, or missed.
@@ -34,6 +37,7 @@ class Asking:
         self.listed: list[Query] = []
         self.since: int | None = None
         self.had: list[Had] = []
+        self.late = CameLate()
         self.by_one: dict[int, tuple[int, frozenset[int]]] = {}
         self.passed = 0
         self.behind = False
@@ -48,6 +52,11 @@ class Asking:
         self._lowest = END  # sn of all that its requests name; END: none does
         self._until: Mark | None = None  # when it last asked, or a query of it ended
         self._lapsed: list[Query] = []  # queries that were not seen to end
+
+    def settle(self, gaps: Iterable[Gap], counts: dict[Outcome, int]) -> None:
+        """The capture is over: what seemed not to be here may have come later."""
+        self.late.settle(gaps, counts)
+        self.had = self.late.left_of(self.had)
 
     @property
     def passes_beats(self) -> bool:
@@ -176,6 +185,7 @@ class Asking:
         for a, b in pending.missing(*span):
             hole = Had(a, b, query, since, asks_from, asking, self._lowest <= a)
             outcome = hole.outcome
+            self.late.passed(a, b, query.asked)
             if len(self.had) < MAX_KEPT_HAD:
                 self.had.append(hole)
         return outcome

@@ -32,6 +32,10 @@ BEHIND: Final = (
     "it asked for what it should have been handed long before: what came here reached it later, or "
     "is handed to nobody, or the request is of another subscriber at its key expression"
 )
+AHEAD: Final = (
+    "it asked for samples above some that came only then: it had these by an earlier run of their "
+    "source, or the request is of another subscriber at its key expression"
+)
 CUT_SHORT: Final = (
     "it ended soon behind a gap: nothing shows whether it had gone on or was about to ask"
 )

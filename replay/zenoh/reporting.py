@@ -62,7 +62,7 @@ class ZenohReporter(Reporter[ZenohSubject]):
             self._by_way.setdefault((sender, receiver), []).append(counter)
         self._causes: dict[int, list[tuple[Miss, list[Why]]]] = {}
         self._proven: dict[int, tuple[RangeSet, RangeSet]] = {}
-        self._had: dict[int, tuple[frozenset[int], list[Had], list[Had]]] = {}
+        self._had: dict[int, tuple[RangeSet, list[Had], list[Had]]] = {}
         self._brought: dict[int, RangeSet] | None = None
         #: Senders and keys of samples that carry a number.
         self.numbered = {(s.sender, s.key) for s in engine.sources.all.values() if s.live}
@@ -204,14 +204,12 @@ class ZenohReporter(Reporter[ZenohSubject]):
             found = self._proven[id(subscriber)] = back, missed
         return found
 
-    def had(
-        self, source: Source, subscriber: Subscriber
-    ) -> tuple[frozenset[int], list[Had], list[Had]]:
+    def had(self, source: Source, subscriber: Subscriber) -> tuple[RangeSet, list[Had], list[Had]]:
         """What a subscriber had and the capture does not hold: certainly, and as it seems.
 
         Returns:
-            First samples of gaps that it passed over, what of these and others it certainly had,
-            and the rest.
+            What it passed over, or had by another session, what of these and others it certainly
+            had, and the rest.
         """
         found = self._had.get(id(subscriber))
         if found is None:
@@ -233,8 +231,8 @@ class ZenohReporter(Reporter[ZenohSubject]):
                 if certificates.not_here(hole, source):
                     (sure if certain and self.certain(source, subscriber) else rest).append(hole)
             elsewhere = (hole for hole in mine if not certificates.not_here(hole, source))
-            firsts = frozenset(hole.first for hole in (*passed, *elsewhere))
-            found = self._had[id(subscriber)] = firsts, sure, rest
+            apart = RangeSet((hole.first, hole.stop) for hole in (*passed, *elsewhere))
+            found = self._had[id(subscriber)] = apart, sure, rest
         return found
 
     @cached_property

@@ -279,6 +279,7 @@ class Subscriber:
         elif self.tracker is not None:
             self.tracker.close(2**63, Outcome.GONE, None)
         self.delivery.over(self.touched, self.handed_at)
+        self.asking.settle(self.gaps, self.counts)
         self._lay_in_holes()
         if self.asks_from is not None:
             # It asks at every gap; where it did not, it had them, or the query is not here.
@@ -465,8 +466,9 @@ class Subscriber:
             self._undelivered = [entry for entry in self._undelivered if entry[0] > stop]
 
     def _repeated(self, first: int, stop: int, mark: Mark) -> None:
-        self.repeats.add(first, stop, mark)
-        self.repeat_count += stop - first
+        for a, b in self.asking.late.again(first, stop, mark):
+            self.repeats.add(a, b, mark)
+            self.repeat_count += b - a
 
     def _agree(self, query: Query, first: int) -> None:
         """The query says what this subscriber's last sn was, known here or not (S12); if it is
@@ -543,13 +545,8 @@ class Subscriber:
     def _only_asked_for(self, first: int, stop: int) -> bool:
         """Nothing but a reply to a query for missing samples says that these exist."""
         query, tracker = self._filling, self.tracker
-        return (
-            query is not None
-            and query.sort in FOR_MISSING
-            and query.first is not None
-            and tracker is not None
-            and stop > tracker.known_stop
-        )
+        asked = query is not None and query.sort in FOR_MISSING and query.first is not None
+        return asked and tracker is not None and stop > tracker.known_stop
 
     def _shown_by_reply(self, stop: int, arrival: Arrival) -> None:
         """Last samples that were lost; a query brings them before anything says so (S27). Of those

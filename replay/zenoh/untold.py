@@ -10,6 +10,7 @@ from seqaudit.replay.zenoh.doubts import Untold
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
 from seqaudit.replay.zenoh.reasons import (
+    AHEAD,
     AS_THEY_COME,
     BEHIND,
     FIGURES,
@@ -101,6 +102,8 @@ def _by_what_came(
         return IN_VAIN
     if one.asking.by_one:
         return SHARED_OUT
+    if one.asking.late.ahead:
+        return AHEAD
     if one.asking.behind or one.asking.may_have_left:
         return BEHIND
     passed_over = one.recovery_shown() is None and one.at_once.count

@@ -156,7 +156,9 @@ def _not_captured(
             claim=LIKELY, beats=subscriber.asking.passed_beats,
         )  # fmt: skip
     for outcome, text in _PASSED_OVER.items():
-        mine = [gap for gap in gaps if outcome in gap.parts and gap.first not in passed]
+        mine = [
+            gap for gap in gaps if outcome in gap.parts and not passed.within(gap.first, gap.stop)
+        ]
         if mine:
             yield report.gap_finding(
                 stream, "CP007", mine, parts_of(mine, outcome), text, claim=UNDECIDABLE

@@ -6,6 +6,7 @@ from typing import Any
 from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.results import FINDING, STREAM
 from seqaudit.replay.zenoh.reasons import (
+    AHEAD,
     AS_THEY_COME,
     BEHIND,
     CLOSING,
@@ -188,6 +189,18 @@ def test_what_a_history_brings_behind_live_samples_is_handed_on_by_newer_release
     assert told(brings=2) == [[2, 3]]  # nothing of before it
     assert told(waits=True) == [[0, 3]]
     assert told(most="_max=5;") == [[0, 3]]
+
+
+def test_what_comes_behind_a_request_for_higher_samples_is_here_and_came_once() -> None:
+    """Recorded: a source had begun again under its id, and its first run is not captured."""
+    session = Session().put(0, 1, 2).ask(1, "_sn=6..;_anyke").publisher(z.final(1))
+    found = session.wait(0.3).put(3, 4).lose().wait(0.1).put(6, 7).played()[1]
+    (row,) = (r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "samples")
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, AHEAD)
+    assert (row["repeats"], row["reordered"]) == (0, 2)
+    told = [r.detail["seqnos"] for r in found if r.kind == FINDING and r.rule == "CP007"]
+    assert told == [[[5, 5]]]
+    assert not [r for r in found if r.kind == FINDING and r.rule == "ZN008"]
 
 
 def test_what_a_history_did_not_bring_of_live_samples_newer_releases_miss_only() -> None:
