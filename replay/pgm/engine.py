@@ -276,8 +276,9 @@ class PgmEngine:
         repair = event.kind is Kind.RETRANSMISSION
         self.arrivals += event.count
         self.bytes += event.size
-        if event.stamp is not None and self.window.start is not None:
-            self.window.told_trail(self.window.unwrap(event.stamp), mark)
+        trail = None if event.stamp is None else self.window.unwrap(event.stamp)
+        if trail is not None and self.window.start is not None:
+            self.window.told_trail(trail, mark)
         known = self.seen.within(first, stop)
         if known and not (repair or event.flags & _AGAIN):
             came = self.window.came_at(known[0][0])
@@ -290,6 +291,8 @@ class PgmEngine:
         elif self.ends is not None:
             self.ends.came((first, stop), mark, last)
         self.window.accept(first, stop, mark, last, repair=repair)
+        if trail is not None:  # of what it reveals its sender has no more what is below
+            self.window.told_trail(trail, mark)
         if repair:
             self.repaired += event.count
             self.useful += fresh + lacked

@@ -167,6 +167,17 @@ def test_below_the_trail_a_packet_is_lost_surely_if_its_request_was_not_even_con
     assert [rows[0].detail[name] for name in ("lost", "unrecovered")] == [lost, lost]
 
 
+def test_what_a_packet_shows_to_be_missing_below_its_own_trail_is_lost_with_it() -> None:
+    """raims.md 2: its sender has no more what is below."""
+    rows = received(packet("ODATA", 1), packet("ODATA", 9, 0.1, stamp=6))
+    ends = [
+        (row.detail["seqnos"], row.detail["ended_at_ns"] is not None)
+        for row in rows
+        if row.kind == GAP
+    ]
+    assert ends == [([[n, n]], n < 6) for n in range(2, 9)]
+
+
 def test_what_fell_below_the_trail_without_a_request_may_be_missing_in_the_capture_alone() -> None:
     rows = received(packet("ODATA", 1), packet("ODATA", 3), packet("SPM", 3, 0.1, stamp=3))
     assert sureness_of(rows) == {"CP007": ["cannot be told"]}
