@@ -111,10 +111,12 @@ class Observer:
         if detail.get("auth_stage") == SILENT and detail.get("time"):
             gone.dropped_though_heard |= gone.seems_heard(event.at_ns)
         gone.by_clock = False
+        if not gone.dropped_told:
+            gone.dropped_ns, gone.dropped_told = event.at_ns, True
         for peer in self.peers.values():  # to one that had gone it may have passed messages on
             peer.rerouted |= peer.null_route.frame > gone.heard_frame
         if not gone.dropped:
-            gone.dropped, gone.dropped_ns, gone.heard_ns = True, event.at_ns, None
+            gone.dropped, gone.heard_ns = True, None
 
     def passes_on(self, event: Event) -> None:
         """It sends a message of another daemon over TCP."""

@@ -178,7 +178,8 @@ def _drop_silent(state: RaimsState, observer: Observer) -> None:
     later = [o.start_ns for o in state.members.observers if o.start_ns > observer.start_ns]
     end_ns = min(later, default=state.last_ns)
     for peer in observer.peers.values():
-        if peer.is_silent(end_ns) and not state.links.may_lack(peer.heard_frame):
+        silent = peer.is_silent(end_ns) and not peer.dropped
+        if silent and not state.links.may_lack(peer.heard_frame):
             peer.dropped_ns = (peer.heard_ns or 0) + peer.limit_ns
 
 

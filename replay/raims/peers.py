@@ -58,6 +58,7 @@ class Peer:
     learned: str | None = None  # what its publisher was not told shows of the observer's window
     told_loss: int | None = None  # losses of it that the observer told it, in all
     told_more: bool = False  # among them such as the replay does not have
+    dropped_told: bool = False  # the observer said so
     doubted: bool = False  # it seemed dropped, and the capture may lack what it said
     went_on: int = -1  # the last frame by which the observer surely took what it sends
     dropped_though_heard: bool = False  # the observer says so, and heartbeats of it had come
@@ -175,6 +176,7 @@ class Peer:
                 self.closed.clear()
             self.met_frame = mark.frame
             self.dropped, self.dropped_ns, self.revived = False, None, False
+            self.dropped_told = False
             self.by_clock &= alive
         if word in ("HB", "HELO", "AUTH"):
             self.heard_ns, self.heard_frame = mark.at_ns, mark.frame

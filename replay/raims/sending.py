@@ -61,6 +61,7 @@ class Sending:
                 and event.at_ns - (peer.dropped_ns or 0) > QUEUED_NS
             ):  # it is asked nothing before its AUTH
                 peer.dropped, peer.dropped_ns, peer.doubted = False, None, True
+                peer.dropped_told = False
                 peer.closed.clear()
                 peer.inbox.clear()  # its numbers were not followed
         if event.wire_kind in OF_PEERS and event.source == observer.bridge:

@@ -173,7 +173,7 @@ def _unknown(report: RaimsReporter, observer: Observer, peer: Peer) -> dict[str,
         unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), SEEMED_SILENT)
     if peer.taken_up:
         unknown["ibx_loss"] = own_words.TAKEN_UP
-    gone = report.unsure_of_drop(peer, peer.spoken_frame) if peer.dropped_ns is None else None
+    gone = None if peer.dropped_told else report.unsure_of_drop(peer, peer.spoken_frame)
     if gone is not None:
         unknown["dropped_ns"] = gone
     if unsure := report.unsure_of_inbox(peer):
@@ -249,7 +249,7 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         "defaults": list(report.unsaid_of_window())
         if (false or copies) and peer.learned is None
         else [],
-        "dropped_ns": peer.dropped_ns,
+        "dropped_ns": None if "dropped_ns" in unknown else peer.dropped_ns,
         "began_before": own_words.began_before(report.engine.state, observer),
         "unknown": unknown,
         "skew_least_ns": peer.clock.skew[0] if peer.clock.skew else None,

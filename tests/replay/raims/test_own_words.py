@@ -604,6 +604,19 @@ def test_a_peer_whose_heartbeats_have_ended_is_gone_and_keeps_its_counters() -> 
     assert (row["null_rte"], row["dropped_ns"]) == (2, None)
 
 
+def test_a_peer_is_gone_since_the_observer_said_so_whatever_came_of_it_behind_that() -> None:
+    """Its last heartbeat had waited; and by the capture alone it seemed silent before."""
+    world = World()
+    world.notice("HB", interval=4)
+    world.feed(11.0, kind=Kind.NOTICE, wire_kind="HB", source=ME, stream="tcp:x|me|.HB")
+    world.data(F0, 11.5)
+    world.notice("DEL", 12.0, source=ME, seqno=1, sync_bridge=PEER, auth_stage=5)
+    world.notice("HB", 12.1, interval=4)
+    world.feed(60.0, kind=Kind.NOTICE, wire_kind="HB", source=ME, stream="tcp:x|me|.HB")
+    (row,) = world.table("loss")
+    assert row["dropped_ns"] == T0 + 12 * SECOND
+
+
 def test_messages_of_a_dropped_peer_that_is_heard_again_may_be_null_routes() -> None:
     world = World()
     world.notice("HB", interval=4)
