@@ -61,6 +61,9 @@ ENDED: Final = "it shows nothing behind the last that left, where the other capt
 #: Kinds of streams that are looked at.
 COMPARED: Final = frozenset({"samples", "transport"})
 
+#: Of what one capture has and the other not: nothing in the two shows which it was.
+_OR_NOT_HELD: Final = " (Or the capture of that end does not hold {{count|it|them}}{}.)"
+
 Judged = dict[str, set[tuple[int, str]]]  # rule -> (capture, conversation)
 Spans = Sequence[tuple[int | None, int | None]]  # first and last time of each capture
 
@@ -375,12 +378,11 @@ def _finding(
         doubt: why the capture where nothing came may not hold it: then it cannot be told.
     """
     assert far.last_frame is not None, "live samples passed"
+    lacked = rule in LINK_RULES and bool(seqnos)
     found = Finding(
         rule,
         Certainty.UNDECIDABLE if doubt else Certainty.LIKELY,
-        f"{text} (Or the capture of that end does not hold {{count|it|them}}: {doubt}.)"
-        if doubt
-        else text,
+        text + (_OR_NOT_HELD.format(f": {doubt}" if doubt else "") if doubt or lacked else ""),
         system=SYSTEM,
         stream=far.stream,
         frame=far.last_frame,
