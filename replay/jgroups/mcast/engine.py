@@ -495,8 +495,7 @@ class McastEngine:
         if event.wire_kind != "JOIN_RSP":
             return
         if view is not None and self._from_local(event) and event.destination is not None:
-            self.epoch.bases.setdefault(event.destination, 0)  # its coordinator is a member (R16)
-            self.epoch.based_at = event.first_mark()
+            self.epoch.tells(event)  # its coordinator is a member (R16)
         if self.vantage.kind != MEMBER or local is None or event.destination != local:
             return
         if self.epoch.joined or (view is not None and local not in view.members):

@@ -84,6 +84,13 @@ class Epoch:
         if event.source == local and self.asked is None:
             self.asked = event.first_mark()
 
+    def tells(self, answer: Event) -> None:
+        """This member lets another one in, which had sent nothing when it was told so first."""
+        assert answer.destination is not None
+        self.bases.setdefault(answer.destination, 0)
+        self._told.setdefault(answer.destination, answer.first_mark())
+        self.based_at = answer.first_mark()
+
     def begins(self, join: Event, view: View) -> None:
         """A JOIN_RSP has come, with its digest."""
         self.joined, self.bases = True, {}

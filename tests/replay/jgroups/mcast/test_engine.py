@@ -26,6 +26,7 @@ from tests.replay.builders import (
     leave_rsp,
     member,
     msg,
+    played,
     view,
     xmit_req,
     xmit_rsp,
@@ -397,6 +398,18 @@ def test_a_view_lets_nobody_in_at_a_member_that_may_not_have_joined_yet(joined: 
     told = heard("B", *[JOINED] * joined, *came, ack(3, of=C), msg(4, by=C))
     said = [found for found in told.findings() if found[0] == "CP007"]
     assert bool(said) is joined
+
+
+@pytest.mark.rule("R16")
+@pytest.mark.parametrize(("began_ms", "not_captured"), [(-1000, 5), (-100, 0)])
+def test_an_own_join_rsp_just_behind_the_beginning_may_be_sent_again_to_who_is_in_by_now(
+    began_ms: int, not_captured: int
+) -> None:
+    answer = join_rsp("ABCD", 3, to=D, digest={"A": (7, 7), "D": (0, 0)})
+    told = played(A, dated((answer, msg(6, by=D), 500, ack(6, by=A, of=D))), began_ms=began_ms)
+    assert told.told("delivered", "not_captured", sender=D) == {
+        "delivered": [[1, 6]], "not_captured": not_captured,
+    }  # fmt: skip
 
 
 @pytest.mark.rule("R15")
