@@ -219,11 +219,13 @@ class _PgmFindings(Reporter[_PgmSubject]):
         return Certainty.LIKELY if by_default else hole.loss
 
     def _given_up(self, holes: list[Hole], sure: Certainty) -> Claim:
-        """Shown by NAKs that are counted, and by what did not come in the last wait."""
+        """Shown by NAKs that are counted, and by what did not come in the last wait; below a trail
+        by the time that was left to ask, too: it tells what was had from what was given up."""
         if sure is Certainty.PROVEN and holes:
             waits = [hole.last_wait for hole in holes]
             first, last = min(wait[0] for wait in waits), max(wait[1] for wait in waits)
-            return absence(first, last, certified=True)
+            timed = any(hole.fate is Fate.TRAIL for hole in holes)
+            return absence(first, last, certified=True, timed=timed)
         leaky = any(hole.leaks.count for hole in holes)
         return Claim(sure, why=_LEAKY if leaky else "")
 

@@ -167,6 +167,12 @@ def test_below_the_trail_a_packet_is_lost_surely_if_its_request_was_not_even_con
     assert [rows[0].detail[name] for name in ("lost", "unrecovered")] == [lost, lost]
 
 
+def test_that_a_packet_below_the_trail_never_came_rests_on_times() -> None:
+    """Had its receiver had it, it would not have asked again; a coarse clock does not tell."""
+    asked = [packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.1), packet("SPM", 3, 0.3, stamp=3)]
+    assert only(received(*asked), "PG002")["rests"]["timed"]
+
+
 def test_what_a_packet_shows_to_be_missing_below_its_own_trail_is_lost_with_it() -> None:
     """raims.md 2: its sender has no more what is below."""
     rows = received(packet("ODATA", 1), packet("ODATA", 9, 0.1, stamp=6))
