@@ -299,7 +299,8 @@ def _compared(near: Leg, far: Leg, chosen: Sequence[Leg], spans: Spans) -> Itera
             yield _finding(
                 "ZN022", far, list(between),
                 "{count:sample} of {sender_member} {count|is|are} missing between two sessions of "
-                "{receiver_member}: the first came by the one, what follows by the other.",
+                "{receiver_member}, or not captured: what is before came by the one, what follows "
+                "by the other.",
             )  # fmt: skip
     elif rules == ROUTER_RULES:
         lost = (near.live - far.live).within(far.live.first(), far.live.stop())
