@@ -127,7 +127,7 @@ class _McastFindings(WindowReporter[McastStream]):
             for piece in list(others.within(*asked)):
                 lacked.add(*piece)
                 others.remove(*piece)
-        for ranges, claim in ((lacked, SHOWN), (others, LIKELY)):
+        for ranges, claim in ((lacked, SHOWN), (others - receiver.ways.by_rebuilt, LIKELY)):
             if ranges:
                 yield self.gap_finding(
                     stream, "MC003", [g for g in tail if ranges.within(g.first, g.stop)], ranges,
