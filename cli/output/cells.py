@@ -31,11 +31,7 @@ def counted(stream: StreamRow, name: str) -> str:
         return count(told)
     more = more_lost(stream)
     least = max(told - unproven_lost(stream), 0)
-    return (
-        count(told)
-        if more == 0 and least == told
-        else _bounds(least, None if more is None else told + more)
-    )
+    return _bounds(least, None if more is None else told + more)
 
 
 def _bounds(least: int, most: int | None) -> str:

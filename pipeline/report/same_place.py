@@ -1,13 +1,22 @@
 """Streams that several captures of one place show: a copy of a file, or two captures at once on one
 host. Each row is true by itself; a sum of them would count what was lost there twice."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from seqaudit.replay.contract.report_rows import StreamRow
 from seqaudit.replay.contract.settings import MEMBER, CaptureSettings, Vantage
 
-#: Rows of a stream: capture, when it was seen first and last, messages, and whether loss is known.
-_Seen = tuple[int, int, int, int, bool]
+
+class _Sighting(NamedTuple):
+    """What a row says of when a stream was seen, and of how much."""
+
+    capture: int
+    first_ns: int
+    last_ns: int
+    messages: int
+    lost_known: bool
 
 
 class SamePlace:
@@ -28,36 +37,34 @@ class SamePlace:
         """The same rows; those that count in another capture have ``again``."""
         if len(self._places) < 2:
             return streams
-        seen: dict[tuple[str, str, str], list[_Seen]] = {}
+        seen: dict[tuple[str, str, str], list[_Sighting]] = {}
         for row in streams:
             first, last = row.get("first_ns"), row.get("last_ns")
             if first is not None and last is not None:
                 key = self._networks[row["capture"]], row["system"], row["id"]
-                told = row["capture"], first, last, row.get("messages") or 0
-                seen.setdefault(key, []).append((*told, row.get("lost") is not None))
+                lost_known = row.get("lost") is not None
+                told = _Sighting(row["capture"], first, last, row.get("messages") or 0, lost_known)
+                seen.setdefault(key, []).append(told)
         again: dict[tuple[int, str, str], tuple[int, bool]] = {}
         for (_, system, stream), rows in seen.items():
             for capture, other, beyond in self._again(rows):
                 again[capture, system, stream] = other, beyond
         return self._with(streams, again) if again else streams
 
-    def _again(self, rows: list[_Seen]) -> Iterator[tuple[int, int, bool]]:
+    def _again(self, rows: list[_Sighting]) -> Iterator[tuple[int, int, bool]]:
         """(capture, that whose row counts, whether it shows some of another time)."""
-        counting: list[_Seen] = []
-        for row in sorted(rows, key=lambda row: (not row[4], -row[3], row[0])):
-            same = next((one for one in counting if self._is_one_place(row, one)), None)
-            if same is None:
-                counting.append(row)
+        rows.sort(key=lambda row: (not row.lost_known, -row.messages, row.capture))
+        copies: dict[tuple[object, ...], _Sighting] = {}
+        counting: dict[str, list[tuple[int, int, _Sighting]]] = {}  # first, rank; of no time twice
+        for rank, row in enumerate(rows):
+            place = self._places[row.capture]
+            if place is None:  # of copies of one capture all is the same, to the nanosecond
+                same = copies.setdefault(row[1:], row)
             else:
-                yield row[0], same[0], row[1] < same[1] or same[2] < row[2]
-
-    def _is_one_place(self, one: _Seen, other: _Seen) -> bool:
-        place = self._places[one[0]]
-        if place != self._places[other[0]]:
-            return False
-        if place is None:  # of copies of one capture all is the same, to the nanosecond
-            return one[1:] == other[1:]
-        return one[1] <= other[2] and other[1] <= one[2]
+                same = _taken(counting.setdefault(place, []), row, rank)
+            if same is not row:
+                beyond = row.first_ns < same.first_ns or same.last_ns < row.last_ns
+                yield row.capture, same.capture, beyond
 
     @staticmethod
     def _with(
@@ -69,3 +76,16 @@ class SamePlace:
                 row = row.copy()
                 row["again"] = {"capture": other[0], "beyond": other[1]}
             yield row
+
+
+def _taken(counting: list[tuple[int, int, _Sighting]], row: _Sighting, rank: int) -> _Sighting:
+    """The row of the same time that counts at a place; this one, if there is none."""
+    place = bisect_right(counting, row.last_ns, key=lambda one: one[0])
+    at_once = []
+    while place > 0 and counting[place - 1][2].last_ns >= row.first_ns:
+        place -= 1
+        at_once.append(counting[place])
+    if at_once:
+        return min(at_once, key=lambda one: one[1])[2]
+    counting.insert(place, (row.first_ns, rank, row))
+    return row

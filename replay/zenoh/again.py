@@ -7,19 +7,14 @@ nothing shows no more that it had it, and no callback is due.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
 
-from seqaudit.replay.contract.finding import Certainty, PlacedFinding, Severity
+from seqaudit.replay.contract.finding import Certainty, PlacedFinding
 from seqaudit.replay.contract.results import GapDetail, Row
 from seqaudit.replay.contract.story import Where, placed
 from seqaudit.replay.sequence.gaps import Outcome
-from seqaudit.replay.sequence.ranges import half_open, total
-from seqaudit.replay.zenoh.reasons import AGAIN, FIGURES
-
-Place = tuple[int, str]  # capture, stream
-
-#: What is null where samples were not taken that it had, or seemed to miss.
-UNTOLD: Final = (*FIGURES, "not_captured", "not_captured_seqnos")
+from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.zenoh.elsewhere import Place, undecidable, untold
+from seqaudit.replay.zenoh.reasons import AGAIN
 
 
 def used_before(streams: Iterable[tuple[int, str, Row]]) -> dict[Place, int]:
@@ -75,30 +70,20 @@ def figures(used: Mapping[Place, int], rows: Mapping[Place, Row]) -> Iterator[tu
         rows: (capture, stream) to its figures.
     """
     for place, last in used.items():
-        row = rows[place]
-        of = (*(row["lost_seqnos"] or ()), *(row.get("not_captured_seqnos") or ()))
-        if half_open(of).within(0, last + 1):
-            unknown = row["unknown"] | dict.fromkeys(UNTOLD, AGAIN)
-            yield place, dict.fromkeys(UNTOLD) | {"unknown": unknown}
+        if told := untold(rows[place], RangeSet([(0, last + 1)]), AGAIN):
+            yield place, told
 
 
 def restated(finding: PlacedFinding, last: int) -> PlacedFinding:
     """A finding about what a subscriber had, or missed; its source had used sns up to ``last``."""
-    again = total(half_open(finding["seqnos"]).within(0, last + 1))
-    judged = finding["rule"] in ("CP007", "ZN002") and finding["certainty"] == Certainty.LIKELY
-    if not again or not judged:
+    if finding["certainty"] != Certainty.LIKELY:
         return finding
-    text = (
-        f"{finding['text']} But {{sender_member}} had used {{again:sn}} of {{count|this|these}} in "
-        "an earlier session and began again under the same id: who has had that takes what comes "
-        "now for a repeat, and does not miss it."
-    )
-    return finding | {
-        "certainty": Certainty.UNDECIDABLE,
-        "severity": Severity.INFO,
-        "text": text,
-        "facts": finding["facts"] | {"again": again},
-    }
+    return undecidable(
+        finding, RangeSet([(0, last + 1)]), "again",
+        "But {sender_member} had used {again:sn} of {count|this|these} in an earlier session and "
+        "began again under the same id: who has had that takes what comes now for a repeat, and "
+        "does not miss it.",
+    )  # fmt: skip
 
 
 def restated_gap(gap: GapDetail, last: int) -> GapDetail:

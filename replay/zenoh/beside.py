@@ -9,20 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from seqaudit.replay.contract.finding import Certainty, PlacedFinding, Severity
+from seqaudit.replay.contract.finding import PlacedFinding
 from seqaudit.replay.contract.results import Row
-from seqaudit.replay.sequence.ranges import RangeSet, half_open, total
+from seqaudit.replay.sequence.ranges import RangeSet, half_open
 from seqaudit.replay.zenoh.both_ends import address
-from seqaudit.replay.zenoh.reasons import BESIDE, FIGURES
+from seqaudit.replay.zenoh.elsewhere import Place, undecidable, untold
+from seqaudit.replay.zenoh.reasons import BESIDE
 
-Place = tuple[int, str]  # capture, stream
-
-#: What is null where the other link brought what this one lacks.
-UNTOLD: Final = (*FIGURES, "not_captured", "not_captured_seqnos")
 #: Of the key of a conversation: system, carrier and the group; else there are two endpoints.
 GROUP_PARTS: Final = 3
-#: Rules about what a subscriber missed, or had.
-RULES: Final = frozenset({"ZN002", "CP007"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,25 +82,14 @@ def figures(
         rows: (capture, stream) to its figures.
     """
     for place, came in elsewhere.items():
-        row = rows[place]
-        of = (*(row["lost_seqnos"] or ()), *(row.get("not_captured_seqnos") or ()))
-        if half_open(of) & came:
-            unknown = row["unknown"] | dict.fromkeys(UNTOLD, BESIDE)
-            yield place, dict.fromkeys(UNTOLD) | {"unknown": unknown}
+        if told := untold(rows[place], came, BESIDE):
+            yield place, told
 
 
 def restated(finding: PlacedFinding, came: RangeSet) -> PlacedFinding:
     """A finding about what a subscriber had, or missed, of which ``came`` came beside."""
-    beside = total(half_open(finding["seqnos"]) & came) if finding["rule"] in RULES else 0
-    if not beside:
-        return finding
-    text = (
-        f"{finding['text']} But {{beside:sample}} of {{count|this|these}} came here by another "
-        "link, or a group: who hears both takes a sample by whichever brings it."
-    )
-    return finding | {
-        "certainty": Certainty.UNDECIDABLE,
-        "severity": Severity.INFO,
-        "text": text,
-        "facts": finding["facts"] | {"beside": beside},
-    }
+    return undecidable(
+        finding, came, "beside",
+        "But {beside:sample} of {count|this|these} came here by another link, or a group: who "
+        "hears both takes a sample by whichever brings it.",
+    )  # fmt: skip

@@ -20,6 +20,14 @@ ROOT = Path(__file__).parents[3] / "fixtures" / "jgroups"
 LOSSY = ROOT / "n4-loss-1" / "C.pcap"  # 66 messages of B lost and recovered, slowest 2.011 s
 
 
+def one_stream(system: str, **figures: int | None) -> Any:
+    """Of a report what is held to a budget."""
+    about = {"capture": 0, "id": "x", "system": system, "sender_name": "B", "sender": "uuid"}
+    captures = [{"capture": 0, "path": "a/C.pcap"}]
+    streams = [about | figures | {"unknown": {}}]
+    return {"captures": captures, "streams": streams, "findings": []}
+
+
 def check(tmp_path: Path, budget: Any, *more: object) -> Result:
     file = tmp_path / "budget.yaml"
     file.write_text(budget if isinstance(budget, str) else yaml.safe_dump(budget))
@@ -86,13 +94,7 @@ def test_what_cannot_be_told_is_too_little_to_judge_and_never_kept(tmp_path: Pat
 def test_a_loss_of_which_only_bounds_are_known_keeps_what_it_keeps_at_most(
     upper: int | None, limits: dict[str, int], result: Outcome
 ) -> None:
-    stream = {
-        "capture": 0, "id": "x", "system": "raims", "sender_name": "B", "sender": "uuid",
-        "messages": 10, "copies": 0, "lost": 3, "unrecovered": 3, "lost_upper": upper,
-        "unknown": {},
-    }  # fmt: skip
-    report: Any = {"captures": [{"capture": 0, "path": "a/C.pcap"}], "streams": [stream],
-                   "findings": []}  # fmt: skip
+    report = one_stream("raims", messages=10, copies=0, lost=3, unrecovered=3, lost_upper=upper)
     (line,) = judged(report, Budget((Scope({}, limits),)))
     assert line.result is result
     if "lost" in limits:
@@ -111,25 +113,14 @@ def test_a_loss_of_which_only_bounds_are_known_keeps_what_it_keeps_at_most(
 def test_what_was_lost_or_not_captured_exceeds_a_budget_and_says_so(
     proven: int, limit: int, measured: str, why: str | None
 ) -> None:
-    stream = {
-        "capture": 0, "id": "x", "system": "zenoh", "sender_name": "B", "sender": "uuid",
-        "messages": 10, "copies": 0, "lost": 3, "unrecovered": 3, "lost_proven": proven,
-        "unknown": {},
-    }  # fmt: skip
-    report: Any = {"captures": [{"capture": 0, "path": "a/C.pcap"}], "streams": [stream],
-                   "findings": []}  # fmt: skip
+    report = one_stream("zenoh", messages=10, copies=0, lost=3, unrecovered=3, lost_proven=proven)
     (line,) = judged(report, Budget((Scope({}, {"lost": limit}),)))
     assert line.result is (Outcome.KEPT if why is None else Outcome.EXCEEDED)
     assert (line.measured, line.why) == (measured, why or "")
 
 
 def test_of_several_scopes_that_fit_the_last_one_decides() -> None:
-    stream = {
-        "capture": 0, "id": "x", "system": "nakack4", "sender_name": "B", "sender": "uuid",
-        "lost": 5, "unknown": {},
-    }  # fmt: skip
-    report: Any = {"captures": [{"capture": 0, "path": "a/C.pcap"}], "streams": [stream],
-                   "findings": []}  # fmt: skip
+    report = one_stream("nakack4", lost=5)
     scopes = (
         Scope({}, {"lost": 0}),
         Scope({"capture": "C.pcap", "member": "B"}, {"lost": 5}),

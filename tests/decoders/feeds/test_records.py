@@ -155,7 +155,8 @@ class Model:
             place = 0
             while widths and place + sum(1 if w == VARIABLE else w for w in widths) <= len(body):
                 for width in widths:
-                    place += 1 + (body + bytes(9))[place] if width == VARIABLE else width
+                    long = body[place : place + 1] if width == VARIABLE else b""
+                    place += 1 + sum(long) if width == VARIABLE else width
                 found += 1
             fits = 0 <= len(body) - place <= 7 and not any(body[place:])
             fits |= 0 <= len(body) - place < 4 and len(body) % 4 == 0

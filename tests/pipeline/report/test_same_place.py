@@ -59,3 +59,12 @@ def test_totals_count_it_once_and_at_most_what_the_others_show_beyond() -> None:
     rows = row(0, 0, 90, 3), row(1, 5, 95, 2, 8), row(2, 1, 90, 3, 7)
     told = messages_of(list(SamePlace(vantages, []).marked(rows)), [], vantages, whole=True)
     assert (told["messages"], told["lost"], told["lost_upper"]) == (9, 3, 5)
+
+
+def test_of_rows_that_follow_each_other_that_counts_which_is_of_the_same_time() -> None:
+    days = [row(n, 100 * n, 100 * n + 90, 1, messages=50 - n) for n in range(40)]
+    again = row(40, 1_510, 1_520, 1, messages=1)
+    across = row(41, 1_580, 1_610, 1, messages=2)
+    told = marks([HERE] * 42, *days, again, across)
+    assert told[:40] == [None] * 40
+    assert told[40:] == [{"capture": 15, "beyond": False}, {"capture": 15, "beyond": True}]

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from seqaudit.replay.contract.finding import Certainty, Finding, PlacedFinding
-from seqaudit.replay.zenoh.again import UNTOLD, figures, restated, restated_gap, used_before
+from seqaudit.replay.zenoh.again import figures, restated, restated_gap, used_before
+from seqaudit.replay.zenoh.elsewhere import UNTOLD
 from seqaudit.replay.zenoh.reasons import AGAIN
 
 SECOND = 1_000_000_000

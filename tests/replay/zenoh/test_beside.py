@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from seqaudit.replay.contract.finding import Certainty, Finding, PlacedFinding
-from seqaudit.replay.zenoh.beside import UNTOLD, brought, figures, restated
+from seqaudit.replay.zenoh.beside import brought, figures, restated
+from seqaudit.replay.zenoh.elsewhere import UNTOLD
 from seqaudit.replay.zenoh.reasons import BESIDE
 
 GROUP = "224.0.0.229:7500"
