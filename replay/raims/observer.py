@@ -94,6 +94,13 @@ class Observer:
             return False
         return end_ns - self.beat_ns > self.interval_ns + self.interval_ns // 10
 
+    def may_pass_by(self, peer: Peer) -> bool:
+        """May what a peer says to it alone come by way of another daemon, over TCP? Another one is
+        heard, or one made the two known to each other: a capture of two hosts has nothing else of
+        it."""
+        over_tcp = any(link.startswith("tcp:") for link in peer.inbox_links)
+        return over_tcp and (len(self.met) > 1 or peer.introduced)
+
     def tells_of_peers(self, event: Event, detail: Mapping[str, object]) -> None:
         """It drops a peer, perhaps as it has taken no heartbeat of it for too long; or it may have
         done so in a word that is not captured: they are numbered."""

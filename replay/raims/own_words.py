@@ -17,6 +17,7 @@ UNREAD: Final = (
     "the connection was reset just behind messages of it: whether the daemon had read them by then "
     "cannot be told"
 )
+BY_OTHERS: Final = "over TCP another daemon may have passed them on, on a connection of its own"
 TOGETHER: Final = (
     "several daemons speak at the interface of this capture: which of them had what cannot be told"
 )

@@ -44,6 +44,10 @@ _BEGUN_LATER: Final = ("ZN017",)
 #: says whose interface it is, or what it said of itself was cut.
 _OF_PEERS: Final = ("RA011",)
 
+#: Where the capture's clock is made to be another one than that of all daemons, their time frames
+#: may begin later than it says: true of the capture, whoever's clock is wrong.
+_OTHER_CLOCK: Final = ("RA018",)
+
 STATED: Final[Mapping[str, tuple[str, ...]]] = {
     "twice": _SEEN_TWICE,
     "beside": _SEEN_TWICE,
@@ -57,7 +61,11 @@ STATED: Final[Mapping[str, tuple[str, ...]]] = {
     "snap": _OF_PEERS,
     "one-way": _OF_PEERS,
     "forwarded": _SEEN_TWICE,
-    "coarse": ("RA007",),  # a numbering began anew, whatever this member had forgotten by its clock
+    **dict.fromkeys(("offset", "step", "drift", "slew", "skewed"), _OTHER_CLOCK),
+    "coarse": (
+        "RA007",
+        *_OTHER_CLOCK,
+    ),  # a numbering began anew, whatever this member had forgotten by its clock
     "several": _BEGUN_LATER + _OF_PEERS,
 }
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from tests.degraded import figures_daemons
+
 #: Figures that say what was lost and what came of it.
 FIGURES: Final = (
     "delivered", "lost", "lost_seqnos", "not_captured", "recovered", "unrecovered",
@@ -53,8 +55,6 @@ def _said(report: Mapping[str, Any]) -> set[tuple[str, str, str, str, str]]:
 COMPARED: Final = ("pgm", "raims")
 #: And those that say which numbers were lost.
 JGROUPS: Final = ("nakack2", "nakack4", "unicast3", "unicast4")
-#: Counters of ``show loss``.
-COUNTERS: Final = ("null_rte", "repeat", "not_sub", "msg_loss", "ibx_loss")
 
 
 @dataclass
@@ -77,9 +77,13 @@ class Compared:
             self.wrong.append((name, of, f"{here}, in the whole {whole}"))
 
 
-def beside(whole: Mapping[str, Any], other: Mapping[str, Any]) -> Compared:
+def beside(whole: Mapping[str, Any], other: Mapping[str, Any], *, timed: bool = True) -> Compared:
     """Figures of receivers of one capture beside those of the whole one: never more, and the same
-    where both have the same numbers."""
+    where both have the same numbers.
+
+    Args:
+        timed: whether both were written by one clock.
+    """
     known = {row["id"]: row for row in whole.get("streams", ())}
     told = Compared()
     ended = _ends_sooner(known, other)
@@ -105,6 +109,7 @@ def beside(whole: Mapping[str, Any], other: Mapping[str, Any]) -> Compared:
                 if name in ("lost", "unrecovered"):
                     least = max(0, least - _lost_before(whole, row["id"], row["first_seqno"]))
                 told.count(name, row["id"], row[name], least, upper)
+        figures_daemons.of_streams(row, of, told.count)
         if row.get("lost_upper") is not None and of.get("lost") is not None and same:
             told.count("lost_upper", row["id"], row["lost_upper"], of["lost"], None)
         if row.get("delivered") is not None and of.get("delivered") is not None:
@@ -117,7 +122,7 @@ def beside(whole: Mapping[str, Any], other: Mapping[str, Any]) -> Compared:
             if _differ(here, within):
                 shown = f"{len(here)}, in the whole {len(within)}"
                 told.wrong.append(("delivered", row["id"], shown))
-    _of_daemons(whole, other, same_of, told)
+    figures_daemons.of_daemons(whole, other, same_of, told.count, timed=timed)
     return told
 
 
@@ -234,24 +239,6 @@ def _of_jgroups(
         if _differ(here, within) and not _is_part(row["delivered"], of["delivered"]):
             shown = f"{len(here)}, in the whole {len(within)}"
             told.wrong.append(("delivered", row["id"], shown))
-
-
-def _of_daemons(
-    whole: Mapping[str, Any], other: Mapping[str, Any], same: Mapping[str, bool], told: Compared
-) -> None:
-    """Counters of ``show loss``."""
-
-    def rows(report: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[str, Any]]:
-        loss = report.get("tables", {}).get("raims", {}).get("loss", ())
-        return {(row["observer"], row["bridge"]): row for row in loss}
-
-    known = rows(whole)
-    for at, row in rows(other).items():
-        for name in COUNTERS if at in known else ():
-            most = known[at][name]
-            if row[name] is not None and most is not None:
-                least = most if name == "msg_loss" and same.get(at[1]) else 0
-                told.count(name, " of ".join(at), row[name], least, most)
 
 
 def _numbers(ranges: list[list[Any]]) -> list[int]:

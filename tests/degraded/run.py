@@ -30,6 +30,11 @@ _SEVERAL: Final = frozenset(
     ("with-translated", "merged", "together", "skewed", "mirror", "one-host")
 )
 
+#: Ways that change when what was captured.
+_CLOCKS: Final = frozenset(
+    ("step", "drift", "slew", "offset", "coarse", "skewed", "disorder", "twice")
+)
+
 #: Ways that change bytes, of which a figure may be made: nothing shows it where no checksum does.
 _CHANGED: Final = re.compile(r"^(bytes|bits)-")
 
@@ -183,7 +188,8 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             if len(named) == len(places) and not made and not found:
                 both = wholes.report(*named), audited.report
                 for number in range(len(places)):
-                    beside = figures.beside(*(_of_one(report, number) for report in both))
+                    here = (_of_one(report, number) for report in both)
+                    beside = figures.beside(*here, timed=_CLOCKS.isdisjoint(ways))
                     outcome.figures += beside.figures
                     others += beside.wrong
             found += [
@@ -193,7 +199,9 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             told = claims.findings(audited.report)
             proven = claims.proven(told)
             if not made:
-                _count_likely(outcome, recording, file, places, told)
+                stated = claims.stated((way.name, *ways))
+                usual = [one for one in told if one.rule not in stated]
+                _count_likely(outcome, recording, file, places, usual)
             outcome.spoiled += 1
             outcome.by_way[way.name] += 1
             outcome.figures += len(compared)

@@ -10,6 +10,7 @@ import pytest
 from tests.agreement import wire
 from tests.degraded import claims, figures
 from tests.degraded.auditing import Audited
+from tests.degraded.figures_daemons import COUNTERS
 from tests.degraded.run import Choice, judge, spoil_all
 from tests.degraded.subjects import Recording, find
 from tests.degraded.truths.jgroups import GMS_JOIN_RSP, Facts
@@ -242,7 +243,12 @@ def test_figures_of_a_spoiled_capture_are_no_others_than_those_of_the_whole() ->
         first, _, last = numbers.partition("-")
         row = {"id": "s", "system": "raims", "role": "receiver", "sender": "A", "lost": lost}
         ends = {"first_seqno": int(first), "last_seqno": int(last)}
-        loss = {"observer": "B", "bridge": "A", **dict.fromkeys(figures.COUNTERS, lost)}
+        loss: dict[str, Any] = {
+            "observer": "B",
+            "bridge": "A",
+            "unknown": {},
+            **dict.fromkeys(COUNTERS, lost),
+        }
         tables = {"raims": {"loss": [loss]}}
         return {"streams": [row | ends | {"delivered": delivered}], "tables": tables}
 
@@ -252,7 +258,11 @@ def test_figures_of_a_spoiled_capture_are_no_others_than_those_of_the_whole() ->
 
     assert wrong(said("1-9", 2, [[1, 4], [7, 9]])) == wrong(said("1-9", None, None)) == []
     assert wrong(said("3-8", 1, [[3, 4], [7, 8]])) == []
-    assert wrong(said("3-8", 3, [[3, 3], [7, 8]])) == ["lost", "delivered", *figures.COUNTERS]
+    assert wrong(said("3-8", 3, [[3, 3], [7, 8]])) == [
+        "lost",
+        "delivered",
+        *COUNTERS,
+    ]
     assert wrong(said("1-9", 1, None)) == ["lost", "msg_loss"]
     assert wrong(said("1-9", 2, [])) == ["delivered"]
     copied = said("1-9", 2, [[1, 4], [7, 8], [2, 2], [9, 9], [3, 3]])
@@ -266,7 +276,7 @@ def test_what_a_daemon_counts_is_less_where_the_last_packets_of_a_tsi_are_missin
     """They may have held copies (late-dup-1 B without frame 551)."""
 
     def said(counted: int, last: int) -> dict[str, Any]:
-        loss = {"observer": "B", "bridge": "A"} | dict.fromkeys(figures.COUNTERS, counted)
+        loss = {"observer": "B", "bridge": "A", "unknown": {}} | dict.fromkeys(COUNTERS, counted)
         stream = {"id": "s", "system": "raims", "role": "receiver", "sender": "A",
                   "first_seqno": 1, "last_seqno": 9, "counted_loss": counted}  # fmt: skip
         tsi = {"id": "p", "system": "pgm", "role": "sender", "sender": "X", "last_seqno": last}
@@ -380,3 +390,29 @@ def test_what_came_before_a_join_may_have_been_dropped_if_it_is_more_than_waits(
     )
     (found,) = claims.findings(report(row("MC024", [[20, 20]], stream="lab|a", system="nakack4")))
     assert known.unqueued("A", "B", found) == dropped
+
+
+def test_a_daemon_dropped_its_peers_when_it_did_in_the_whole() -> None:
+    """Where the capture goes on as long, and its clock is the same."""
+
+    def said(at_ns: int | None, last_ns: int = 9_000_000_000, **more: int) -> dict[str, Any]:
+        loss: dict[str, Any] = {
+            "observer": "B",
+            "bridge": "A",
+            "unknown": {},
+            "dropped_ns": at_ns,
+        } | more
+        rows = {"streams": [], "tables": {"raims": {"loss": [loss]}}}
+        return rows | {"captures": [{"last_ns": last_ns}]}
+
+    def wrong(one: dict[str, Any], other: dict[str, Any], *, timed: bool = True) -> list[str]:
+        return [name for name, _, _ in figures.beside(one, other, timed=timed).wrong]
+
+    dropped = said(5_000_000_000)
+    assert wrong(dropped, said(5_040_000_000)) == []
+    assert wrong(dropped, said(7_000_000_000)) == wrong(said(None), dropped) == ["dropped_ns"]
+    assert wrong(dropped, said(None)) == ["dropped_ns"]
+    assert wrong(dropped, said(None, 4_000_000_000)) == []
+    assert wrong(dropped, said(7_000_000_000), timed=False) == []
+    assert wrong(said(None, told_loss=2), said(None, told_loss=3)) == ["told_loss"]
+    assert wrong(said(None, lost_upper=2), said(None, lost_lower=3)) == ["lost_lower"]

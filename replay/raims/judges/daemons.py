@@ -7,7 +7,7 @@ from typing import Final
 from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, UNDECIDABLE, Claim, absence
-from seqaudit.replay.raims.link_table import TCP
+from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.reporting import (
@@ -70,16 +70,6 @@ _MADE_BEFORE: Final = (
 _NOT_TOLD: Final = "not all that this daemon subscribes to is told in this capture."
 
 
-_BY_OTHERS: Final = "over TCP another daemon may have passed them on, on a connection of its own"
-
-
-def _has_ways(observer: Observer, peer: Peer) -> bool:
-    """May what a peer says to the observer come by way of another daemon? A capture of two hosts
-    has nothing of that."""
-    over_tcp = any(link.startswith(TCP) for link in peer.inbox_links)
-    return over_tcp and len(observer.met) > 1
-
-
 _TOGETHER: Final = "the start before still spoke then: both may run at once"
 
 
@@ -98,7 +88,7 @@ def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[
             {"count": peer.inbox_loss.count}, first[1],
             Claim(Certainty.LIKELY, why=SEEMED_SILENT) if peer.doubted else
             Claim(Certainty.LIKELY, why=unsure) if unsure else
-            Claim(Certainty.LIKELY, why=_BY_OTHERS) if _has_ways(observer, peer) else
+            Claim(Certainty.LIKELY, why=own_words.BY_OTHERS) if observer.may_pass_by(peer) else
             absence(first[0].frame, last[1].frame, certified=True),
             [(mark, f"{word} number {to} after {before}")
              for _, mark, word, before, to in peer.inbox_steps[:MAX_EVIDENCE]],

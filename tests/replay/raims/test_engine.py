@@ -1091,6 +1091,22 @@ def test_numbers_to_one_daemon_that_step_over_an_end_that_is_not_captured_are_no
     assert found == [2, None]
 
 
+@pytest.mark.parametrize("authenticated", [True, False])
+def test_numbers_of_a_peer_that_another_daemon_made_known_may_come_by_that_one(
+    authenticated: bool,
+) -> None:
+    """A capture of two hosts of a mesh: the peer never had to authenticate on their connection."""
+    world = World()
+    if authenticated:
+        world.notice("AUTH", destination=ME, stream=f"tcp:x|{PEER}|.AUTH", seqno=1)
+    world.notice("HB", 0.1, stream="tcp:x|", interval=10, stamp=T0)
+    for at, number in ((0.2, 1), (0.3, 3)):
+        world.notice("PING", at, seqno=number, destination=ME, stream=f"tcp:x|{PEER}|.PING")
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    said = only(world.rows(), "RA010")["certainty"]
+    assert (row["ibx_loss"], said) == ((1, "proven") if authenticated else (None, "likely"))
+
+
 def test_a_loss_behind_messages_that_may_not_have_been_read_is_likely() -> None:
     """How many the daemon counts there depends on what it had."""
     found = []
