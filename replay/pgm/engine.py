@@ -290,6 +290,8 @@ class PgmEngine:
             self.ends.passed(event, range(first, stop))
         elif self.ends is not None:
             self.ends.came((first, stop), mark, last)
+        for low, high in known if repair else ():
+            self._asked_unseen(low, high, mark)
         self.window.accept(first, stop, mark, last, repair=repair)
         if trail is not None:  # of what it reveals its sender has no more what is below
             self.window.told_trail(trail, mark)
@@ -307,6 +309,17 @@ class PgmEngine:
                 self.network_duplicates += event.count
         if repair and event.count == 1:
             self._large(event, mark)
+
+    def _asked_unseen(self, low: int, high: int, mark: Mark) -> None:
+        """Sqns are repaired that had come in their order, and neither a NAK nor an NCF of them was
+        captured, without which none is: this receiver may have asked just before they came."""
+        patience_ns = self.window.rounds_ns()
+        for first, stop in self.confirmed.ranges.missing(low, high):
+            for sqn in range(first, stop):
+                came = self.window.came_at(sqn)
+                seen = sqn in self.asked or sqn in self._soon_late
+                if came is not None and mark.at_ns - came.at_ns <= patience_ns and not seen:
+                    self.unasked_late.add(sqn, sqn + 1)
 
     def _large(self, event: Event, mark: Mark) -> None:
         """One packet, which may be too large: runs of originals are told of beside theirs."""

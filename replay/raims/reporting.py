@@ -56,6 +56,10 @@ DROPPED_UNSEEN: Final = (
     "words of this daemon are not in this capture: whether it said in one of them that it dropped "
     "this peer, of which it takes nothing then, cannot be told"
 )
+SET_BACK: Final = (
+    "the times of this capture go back: whether this daemon dropped the peer before it spoke to it "
+    "again, or behind that, cannot be told"
+)
 MAY_WAIT: Final = (
     "packets of this peer are not in this capture: whether its heartbeats waited for them here for "
     "so long that this daemon dropped it cannot be told"
@@ -190,6 +194,8 @@ class RaimsReporter(Reporter[Subject]):
         it has not. It tells others of it; who has no others tells nobody."""
         if self.engine.links.lacks_own(since):
             return DROPPED_UNSEEN
+        if self.engine.links.elapsed.set_back_since(-1) is not None:
+            return SET_BACK
         if self.engine.links.lacks(peer.address):
             return MAY_WAIT
         streams = (s for s in self.observer.streams.values() if s.publisher == peer.bridge)

@@ -11,6 +11,7 @@ from seqaudit.replay.raims.link_table import link_of
 from seqaudit.replay.raims.message import MessageRun
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peer_clock import SKEW_NS, spread
+from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.seqno import base_of, key
 from seqaudit.replay.raims.state import RaimsState, stream_of
 from seqaudit.replay.raims.streams import RaimsStream
@@ -54,16 +55,8 @@ class Sending:
             peer = observer.peers.get(event.destination)
             if peer is not None and event.wire_kind in TO_PEERS:
                 peer.is_spoken_to(event.frame)
-            if (
-                peer is not None
-                and event.wire_kind in TO_PEERS
-                and peer.dropped
-                and event.at_ns - (peer.dropped_ns or 0) > QUEUED_NS
-            ):  # it is asked nothing before its AUTH
-                peer.dropped, peer.dropped_ns, peer.doubted = False, None, True
-                peer.dropped_told = False
-                peer.closed.clear()
-                peer.inbox.clear()  # its numbers were not followed
+            if peer is not None and event.wire_kind in TO_PEERS and peer.dropped:
+                self._takes_up(peer, event)
         if event.wire_kind in OF_PEERS and event.source == observer.bridge:
             observer.tells_of_peers(event, detail)
         if event.kind is Kind.SUBSCRIBE:
@@ -95,6 +88,19 @@ class Sending:
             self._state.convergence.heartbeat(event, detail)
         if event.wire_kind == "LOSS":
             self._state.note(event, detail)
+
+    @staticmethod
+    def _takes_up(peer: Peer, event: Event) -> None:
+        """A peer that was dropped is spoken to: it is asked nothing before its AUTH. What was sent
+        at once may have waited; by a clock that stands nobody can tell."""
+        passed_ns = event.at_ns - (peer.dropped_ns or 0)
+        if passed_ns > QUEUED_NS:
+            peer.dropped, peer.dropped_ns, peer.doubted = False, None, True
+            peer.dropped_told = False
+            peer.closed.clear()
+            peer.inbox.clear()  # its numbers were not followed
+        elif passed_ns <= 0 and event.frame > peer.met_frame:
+            peer.doubted = True
 
     def _routed(self, stream: RaimsStream) -> list[bool]:
         subscriptions = self._state.observer.window.subscriptions

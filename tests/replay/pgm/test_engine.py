@@ -436,6 +436,19 @@ def test_a_late_original_may_have_been_asked_for_by_a_nak_that_is_not_captured(
     assert stream["unrecovered"] == 0
 
 
+@pytest.mark.parametrize(
+    ("confirmed", "at", "lost"), [(True, 0.1, 0), (False, 0.1, None), (False, 60, 0)]
+)
+def test_a_repair_without_an_ncf_may_be_one_that_this_receiver_asked_for(
+    confirmed: bool, at: float, lost: int | None
+) -> None:
+    """No source repairs without one: where short packets are not captured an SPM may have shown
+    what was late, and the receiver have asked before it came."""
+    asked = [packet("NCF", 2, 0.09, detail="[[2,3]]")] if confirmed else []
+    rows = received(packet("ODATA", 1), packet("ODATA", 2, 0.05), *asked, packet("RDATA", 2, at))
+    assert (rows[0].detail["lost"], rows[0].detail["recovered"]) == (lost, lost)
+
+
 def test_with_parity_packets_nothing_is_said_of_what_was_repaired() -> None:
     engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
     for event in (packet("ODATA", 1), packet("ODATA", 3), packet("PARITY_RDATA", None, 0.1),

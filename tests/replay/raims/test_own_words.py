@@ -795,6 +795,30 @@ def test_a_peer_that_is_asked_for_an_answer_was_not_dropped() -> None:
     assert (stream.ignored, stream.delivered) == (1, [[F0, F0 + 1], [F0 + 2, F0 + 3]])
 
 
+@pytest.mark.parametrize("again_at", [9.0, 1.0])
+def test_when_a_peer_was_dropped_is_not_told_where_the_times_go_back(again_at: float) -> None:
+    world = World()
+    for at in (0.0, 8.0, again_at):
+        world.notice("HB", at)
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    assert ("dropped_ns" in row["unknown"]) == (again_at < 8)
+
+
+@pytest.mark.parametrize(("at", "told"), [(0.0, False), (0.0003, True)])
+def test_by_a_clock_that_stands_nobody_knows_whether_a_dropped_peer_was_taken_up(
+    at: float, told: bool
+) -> None:
+    """What had waited for it leaves just behind the drop; where no time passes all does."""
+    world = World()
+    world.notice("HB", interval=4)
+    world.data(F0)
+    world.notice("DEL", source=ME, seqno=1, sync_bridge=PEER)
+    world.notice("PING", at, source=ME, destination=PEER)
+    world.data(F0 + 1, at)
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    assert (row["msg_loss"] is not None) == told
+
+
 def test_an_inbox_packet_that_is_acknowledged_was_had_and_what_is_behind_it_goes_on() -> None:
     world = World()
     for number in (1, 3):  # the second is not in the capture
