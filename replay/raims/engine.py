@@ -235,7 +235,7 @@ class RaimsEngine:
             if link.own and event.wire_kind == "UNREAD":
                 link.could_not_read(event)
             elif link.own:
-                self.links.forwards = self.links.forwards or event.wire_kind == "DATA"
+                self.links.forwards = self.links.forwards or event.kind is Kind.DATA
             else:
                 self.receiving.deliver_all(link.message(event))
         elif name.startswith(INBOX):

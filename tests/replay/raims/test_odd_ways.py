@@ -174,10 +174,13 @@ def test_a_join_behind_a_clock_that_was_set_back_is_a_join() -> None:
     assert [join.subscriber for join in world.engine.convergence.joins] == [other]
 
 
-def test_a_daemon_that_forwards_may_hear_it_again() -> None:
+@pytest.mark.parametrize("word", ["DATA", "GLSNO"])
+def test_a_daemon_that_forwards_may_hear_it_again(word: str) -> None:
+    """One that passed what came over TCP on to its group counted all 32 as repeats."""
     world = World()
     world.engine.feed(packet("SPM", 0, 0.0, stream="pgm:0909.9|", source=HERE))
-    world.data(F0, 0.1, stream=f"pgm:0909.9|{PEER}|_1.A", fresh_id=1)
+    world.feed(0.1, kind=Kind.DATA, wire_kind=word, source=PEER, destination="_1.A", seqno=F0,
+               stop_seqno=F0 + 1, stream=f"pgm:0909.9|{PEER}|_1.A", fresh_id=1)  # fmt: skip
     (row,) = world.table("loss")
     assert (row["repeat"], row["msg_loss"]) == (None, 0)
 
