@@ -266,7 +266,8 @@ class LinkTable:
             return BORDER_UNSEEN
         for one in (name, stream.link):  # what came of it on others says nothing of this one
             hole = self.holes.get(one)
-            if hole is not None and hole.frame > stream.came_on.get(one, -1):
+            # what waited for them may have come in the frame that shows them to be missing
+            if hole is not None and hole.frame >= stream.came_on.get(one, -1):
                 return BYTES_MISSING
         return BYTES_WHOLE if stream.link == name else RECONNECTED
 

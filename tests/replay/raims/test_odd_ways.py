@@ -305,3 +305,14 @@ def test_a_receiver_that_starts_wants_nothing_from_before_its_first_packet(word:
     world.engine.feed(packet("ODATA", 6, 1.2, stream=f"{LINK}|"))
     world.data(F0 + 6, 1.2, stream=STREAM, fresh_id=6)
     assert delivered_of(world) == [1]
+
+
+def test_bytes_that_are_missing_between_messages_of_one_frame_are_missing_there() -> None:
+    """A segment that came late frees what waited on both sides of a hole."""
+    world = World()
+    world.data(F0)
+    for comes in (lambda: world.notice("HOLE", stream="tcp:x|", source=None),
+                  lambda: world.data(F0 + 2)):  # fmt: skip
+        world.number -= 1
+        comes()
+    assert only(world.rows(), "RA001")["certainty"] == "cannot be told"
