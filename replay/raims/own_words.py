@@ -41,6 +41,10 @@ LAPSED: Final = (
     "messages of it came while this daemon said nothing for longer than its heartbeats are apart: "
     "whether it took them when it went on cannot be told"
 )
+HEARD_SINCE: Final = (
+    "this daemon had dropped it, and its heartbeats went on: whether it was taken up again, in "
+    "words that are not in this capture, cannot be told"
+)
 TAKEN_UP: Final = (
     "this daemon had dropped it and took it up again: which of the messages that it sent to this "
     "daemon alone were taken in between cannot be told"

@@ -804,6 +804,29 @@ def test_when_a_peer_was_dropped_is_not_told_where_the_times_go_back(again_at: f
     assert ("dropped_ns" in row["unknown"]) == (again_at < 8)
 
 
+@pytest.mark.parametrize("hole", [False, True])
+def test_when_a_peer_was_dropped_is_not_told_where_a_heartbeat_may_be_missing(hole: bool) -> None:
+    world = World()
+    world.notice("HB", interval=4)
+    if hole:
+        world.notice("HOLE", 1.0, stream="tcp:x|", source=None)
+    world.notice("PING", 30.0)
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    assert ("dropped_ns" in row["unknown"]) == hole
+
+
+@pytest.mark.parametrize("beats", [1, 2])
+def test_a_peer_whose_heartbeats_go_on_may_have_been_taken_up_again(beats: int) -> None:
+    """An AUTH that passed point to point is not in a capture of a group alone."""
+    world = World()
+    world.notice("HB", stamp=T0)
+    world.notice("DEL", 1.0, source=ME, seqno=1, sync_bridge=PEER)
+    for beat in range(beats):
+        world.notice("HB", 2.0 + beat, stamp=T0 + beat * SECOND)
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    assert ("dropped_ns" in row["unknown"]) == (beats > 1)
+
+
 @pytest.mark.parametrize(("at", "told"), [(0.0, False), (0.0003, True)])
 def test_by_a_clock_that_stands_nobody_knows_whether_a_dropped_peer_was_taken_up(
     at: float, told: bool
