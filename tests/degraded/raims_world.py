@@ -821,7 +821,8 @@ def spoiled(
                     ):
                         yield way.name, text_of(choice), what
                 elif tally is not None and dict(made.files).keys() == {"R.pcap", *dict(beside)}:
-                    told = compared.beside(whole.report, done.report)
+                    timed = compared.CLOCKS.isdisjoint(made.ways or (way.name,))
+                    told = compared.beside(whole.report, done.report, timed=timed)
                     tally["figures compared"] += told.figures
                     for figure, of, says in told.wrong:
                         yield way.name, text_of(choice), f"{figure} of {of}: {says}"

@@ -30,11 +30,6 @@ _SEVERAL: Final = frozenset(
     ("with-translated", "merged", "together", "skewed", "mirror", "one-host")
 )
 
-#: Ways that change when what was captured.
-_CLOCKS: Final = frozenset(
-    ("step", "drift", "slew", "offset", "coarse", "skewed", "disorder", "twice")
-)
-
 #: Ways that change bytes, of which a figure may be made: nothing shows it where no checksum does.
 _CHANGED: Final = re.compile(r"^(bytes|bits)-")
 
@@ -189,7 +184,7 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
                 both = wholes.report(*named), audited.report
                 for number in range(len(places)):
                     here = (_of_one(report, number) for report in both)
-                    beside = figures.beside(*here, timed=_CLOCKS.isdisjoint(ways))
+                    beside = figures.beside(*here, timed=figures.CLOCKS.isdisjoint(ways))
                     outcome.figures += beside.figures
                     others += beside.wrong
             found += [
