@@ -21,6 +21,8 @@ from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.jgroups import kernels as wire
 from seqaudit.decoders.jgroups import objects
 from seqaudit.decoders.jgroups.names import (
+    FIRST_UNICAST,
+    JOINS,
     KIND_OF,
     MEMBERSHIP,
     MULTICASTS,
@@ -304,6 +306,8 @@ class JGroupsDecoder:
         rare.word[at] = WIRE_CODE[word]
         if found is not None:
             rare.detail[at] = unescaped(found)
+        elif sort in JOINS and (row[wire.CONN], row[wire.SEQNO]) == FIRST_UNICAST:
+            rare.detail[at] = unescaped({"first": True})
         return True
 
     def _not_read(self, datagrams: Datagrams, row: list[int], what: str) -> None:

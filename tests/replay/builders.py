@@ -113,9 +113,10 @@ def view(
     )  # fmt: skip
 
 
-def join_req(*, by: str = B, to: str = A) -> Event:
-    """JOIN_REQ of a member that is not in the cluster yet."""
-    return _event(Kind.NOTICE, "JOIN_REQ", by, destination=to, system="jgroups")
+def join_req(*, by: str = B, to: str = A, first: bool = True) -> Event:
+    """JOIN_REQ of a member that is not in the cluster yet, the first unicast that it sends."""
+    detail = '{"first": true}' if first else None
+    return _event(Kind.NOTICE, "JOIN_REQ", by, destination=to, system="jgroups", detail=detail)
 
 
 def join_rsp(

@@ -154,7 +154,8 @@ def _wanted(event: Event) -> bytes:
 def _membership(event: Event, by: str, to: str | None) -> bytes:
     """A view by multicast, one that a joiner asks for or gets, or that a member may leave."""
     if event.wire_kind == "JOIN_REQ":
-        return single(_gms(1), by=by, to=to, payload=sized(None))
+        first = header(*HEADERS["unicast3"], b"\0" + vlong(1) + i16(0) + b"\1")
+        return single(_gms(1), first, by=by, to=to, payload=sized(None))
     if event.kind == Kind.NOTICE:
         return single(_gms(4), by=by, to=to, payload=sized(None), flags=ON_DEMAND)
     detail = json.loads(str(event.detail))

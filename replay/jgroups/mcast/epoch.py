@@ -63,26 +63,30 @@ class Epoch:
         joined: it is known to have windows.
         bases: where a window begins that has not been opened yet, by sender.
         based_at: when the last view told so; null: none did.
-        asked: when this member first asked to join; null: that is not in the capture.
+        asked: when this member first asked to join; null: the capture may not have that.
         let_in: senders that a view let in: what came of them before it was installed was dropped.
         waiting: what came before.
     """
 
-    __slots__ = ("_told", "asked", "based_at", "bases", "joined", "let_in", "waiting")
+    __slots__ = ("_asks", "_told", "asked", "based_at", "bases", "joined", "let_in", "waiting")
 
     def __init__(self) -> None:
         self.joined = False
         self.bases: dict[str, int] = {}
         self.based_at: Mark | None = None
         self.asked: Mark | None = None
+        self._asks = False
         self.let_in: set[str] = set()
         self.waiting = JoinQueue()
         self._told: dict[str, Mark | None] = {}  # by a digest that is not older than this
 
     def asks(self, event: Event, local: str | None) -> None:
-        """Somebody asks to join."""
-        if event.source == local and self.asked is None:
-            self.asked = event.first_mark()
+        """Somebody asks to join. One whose request is not the first that its process sent may have
+        asked before: an answer to that may come behind this one, and is older (ClientGmsImpl asks
+        again when a ``join_timeout`` is over)."""
+        if event.source == local and not self._asks:
+            self._asks = True
+            self.asked = event.first_mark() if event.details().get("first") else None
 
     def tells(self, answer: Event) -> None:
         """This member lets another one in, which had sent nothing when it was told so first."""

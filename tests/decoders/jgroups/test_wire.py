@@ -822,6 +822,21 @@ def test_membership_messages_reach_the_cluster(
     assert alone.outcome == [FrameOutcome.DECODED]
 
 
+@pytest.mark.rule("jgroups.md 4.2")
+@pytest.mark.parametrize("kind", [1, 11])
+@pytest.mark.parametrize(
+    ("seqno", "conn_id", "detail"), [(1, 0, '{"first":true}'), (2, 0, None), (1, 1, None)]
+)
+def test_a_request_to_join_says_whether_it_is_the_first_unicast_of_its_member(
+    kind: int, seqno: int, conn_id: int, detail: str | None
+) -> None:
+    decoded = Decoded([single(gms(kind), data3(seqno, conn_id, first=seqno == 1), to=B)])
+    beside = [row[1] for row in decoded.of("wire_kind", "detail") if row[0] != "DATA"]
+    assert beside == [detail]
+    alone = Decoded([single(gms(kind), to=B, flags=0x10)])
+    assert [row[1] for row in alone.of("wire_kind", "detail")] == [None]
+
+
 @pytest.mark.rule("jgroups.md 2.6")
 def test_a_view_that_cannot_be_read_is_a_numbered_one_that_tells_nothing() -> None:
     decoded = Decoded([single(gms(5), msg4(4), payload=sized(VIEW[:-1]))])

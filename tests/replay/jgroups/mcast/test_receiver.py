@@ -513,6 +513,20 @@ def test_a_digest_is_as_old_as_its_question_at_most_and_may_be_older_than_the_ca
             assert told == {"lost": None, "sent_before": 1}
 
 
+@pytest.mark.rule("W1")
+@pytest.mark.parametrize(("first", "lost", "sent_before"), [(True, 1, 0), (False, None, 1)])
+def test_an_answer_may_be_to_an_attempt_to_join_before_the_one_that_was_captured(
+    first: bool, lost: int | None, sent_before: int
+) -> None:
+    """Long behind the capture's beginning B asks, and is answered: to what it asked before?"""
+    again = () if first else (join_req(),)
+    attempts = (3_000, join_req(first=first), *again)
+    answer = join_rsp("AB", 2, digest={"A": (7, 7)})
+    story = (*attempts, answer, msg(9), 1000, xmit_req(8), msg(8))
+    told = played("B", dated(story), began_ms=0).told("lost", "sent_before")
+    assert told == {"lost": lost, "sent_before": sent_before}
+
+
 @pytest.mark.rule("A6")
 def test_without_ids_and_request_a_late_message_is_recovered_or_late() -> None:
     told = heard("B", JOINED, msg(1), msg(3), TICK - 2, msg(2))  # one interval after 1
