@@ -141,9 +141,9 @@ MEMBERSHIP: Final = {
     14: (Kind.DIGEST, "GET_DIGEST_RSP"),
     15: (Kind.DIGEST, "INSTALL_DIGEST"),
 }
-#: Those that ask to join.
+#: Of these, what asks to join.
 JOINS: Final = (1, 11)
-#: Conn-id and seqno of the first unicast that a member ever sends (jgroups.md 4.1).
+#: Conn-id and seqno of the first unicast that a member ever sends (jgroups.md 4.2).
 FIRST_UNICAST: Final = (0, 1)
 STABILITY: Final = {1: "STABLE_GOSSIP", 2: "STABILITY"}
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.raims.link_table import PGM, link_of
+from seqaudit.replay.raims.link_table import link_of
+from seqaudit.replay.raims.links import PGM
 from seqaudit.replay.raims.peer_clock import ALIKE_NS, beyond
 from seqaudit.replay.sequence.gaps import Mark
 

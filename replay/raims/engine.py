@@ -18,7 +18,8 @@ from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.pgm.window import SLACK_NS
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.clients import Clients
-from seqaudit.replay.raims.link_table import INBOX, PGM, link_of
+from seqaudit.replay.raims.link_table import link_of
+from seqaudit.replay.raims.links import INBOX, PGM
 from seqaudit.replay.raims.observer import STARTED_NS, Observer
 from seqaudit.replay.raims.receiving import Receiving
 from seqaudit.replay.raims.sending import Sending

@@ -16,7 +16,7 @@ from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.clocks import Clock, DaemonClocks
 from seqaudit.replay.raims.convergence import Convergence
-from seqaudit.replay.raims.links import PgmLink
+from seqaudit.replay.raims.links import PGM, TCP, PgmLink
 from seqaudit.replay.raims.peer_clock import spread
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.publisher import PublisherWindow
@@ -78,13 +78,13 @@ class SteadyStreams:
         link_name = name.partition("|")[0]
         link = self._links.get(link_name)
         publisher = self._publishers.get(event.source)
-        if publisher is None or (link is None and not link_name.startswith("tcp:")):
+        if publisher is None or (link is None and not link_name.startswith(TCP)):
             return
         if link is not None and link.sender is None:
             return
         if peer is None:
             link = None
-        clock = self._clocks.of.get(event.source) if link_name.startswith("pgm:") else None
+        clock = self._clocks.of.get(event.source) if link_name.startswith(PGM) else None
         self._streams[name] = Steady(link_name, link, stream, window, peer, publisher, clock)
 
     def takes(self, row: Any) -> bool:
@@ -115,7 +115,7 @@ class SteadyStreams:
             or (steady.link is not None and not steady.link.passes(fresh_id, last_fresh_id))
         ):
             return False
-        if steady.name.startswith("pgm:") and not self._convergence.is_followed(stream):
+        if steady.name.startswith(PGM) and not self._convergence.is_followed(stream):
             return False
         publisher, peer, window = steady.publisher, steady.peer, steady.window
         clock, ahead_ns = steady.clock, at_ns - stamp

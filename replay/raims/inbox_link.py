@@ -4,7 +4,7 @@ import heapq
 
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.raims.links import MAX_HELD, Ready
+from seqaudit.replay.raims.links import INBOX, MAX_HELD, Ready
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import RangeSet
 
@@ -39,7 +39,7 @@ class InboxLink:
 
     def reverse(self) -> str:
         """The name of the other direction."""
-        source, _, destination = self.name.removeprefix("inbox:").partition(">")
+        source, _, destination = self.name.removeprefix(INBOX).partition(">")
         return f"inbox:{destination}>{source}"
 
     def packet(self, event: Event) -> list[Ready]:

@@ -2,7 +2,6 @@
 
 import heapq
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from seqaudit.decoders.contract.events import Ending, Kind
 from seqaudit.replay.contract.event import Event
@@ -14,10 +13,13 @@ from seqaudit.replay.raims.links import (
     BORDER_UNSEEN,
     BYTES_MISSING,
     BYTES_WHOLE,
+    INBOX,
     NEVER_NS,
     OTHER_LINK,
+    PGM,
     RECONNECTED,
     SECRET,
+    TCP,
     Missing,
     PgmLink,
     Ready,
@@ -28,11 +30,6 @@ from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.truth import BY_CONNECTION, BY_CONSOLE, BY_END, BY_RESTART, Loss
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
-
-#: What the name of a link begins with.
-PGM: Final = "pgm:"
-INBOX: Final = "inbox:"
-TCP: Final = "tcp:"
 
 
 class LinkTable:

@@ -23,6 +23,10 @@ from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark, MarkOfTimer
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
+#: What the name of a link begins with.
+PGM: Final = "pgm:"
+INBOX: Final = "inbox:"
+TCP: Final = "tcp:"
 MAX_HELD: Final = 200_000
 #: Waits that end within this time of each other end in one pass of the timer.
 SAME_PASS_NS: Final = 1_000_000

@@ -7,6 +7,7 @@ from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.advisories import Advisories, Outbound
 from seqaudit.replay.raims.changes import Changes
+from seqaudit.replay.raims.links import TCP
 from seqaudit.replay.raims.notices import Notices
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.streams import RaimsStream
@@ -98,7 +99,7 @@ class Observer:
         """May what a peer says to it alone come by way of another daemon, over TCP? Another one is
         heard, or one made the two known to each other: a capture of two hosts has nothing else of
         it."""
-        over_tcp = any(link.startswith("tcp:") for link in peer.inbox_links)
+        over_tcp = any(link.startswith(TCP) for link in peer.inbox_links)
         return over_tcp and (len(self.met) > 1 or peer.introduced)
 
     def tells_of_peers(self, event: Event, detail: Mapping[str, object]) -> None:

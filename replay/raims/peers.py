@@ -4,6 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
+from seqaudit.replay.raims.links import TCP
 from seqaudit.replay.raims.peer_clock import PeerClock
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -147,7 +148,7 @@ class Peer:
             self.dropped_ns = (self.heard_ns or 0) + self.limit_ns
             self.dropped, self.heard_ns, self.by_clock = True, None, True
             self.closed |= self.links
-        if link.startswith("tcp:"):
+        if link.startswith(TCP):
             self.links.add(link)
         return not (self.dropped or self.met is False or link in self.closed)
 
@@ -172,7 +173,7 @@ class Peer:
         self.is_known(mark.at_ns, link)
         self.revived = self.dropped and (self.revived or word not in LAST_WORDS)
         if word == "AUTH":
-            self.taken_up |= self.dropped and not link.startswith("tcp:")
+            self.taken_up |= self.dropped and not link.startswith(TCP)
             alive = link in self.closed  # had it been dropped, that would be closed
             if alive:
                 self.closed.clear()

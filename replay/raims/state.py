@@ -8,6 +8,7 @@ from seqaudit.replay.raims.clocks import DaemonClocks
 from seqaudit.replay.raims.convergence import Convergence
 from seqaudit.replay.raims.fast_path import SteadyStreams
 from seqaudit.replay.raims.link_table import LinkTable, link_of
+from seqaudit.replay.raims.links import PGM
 from seqaudit.replay.raims.members import Daemons
 from seqaudit.replay.raims.message import MessageRun
 from seqaudit.replay.raims.notices import Notice
@@ -109,7 +110,7 @@ class RaimsState:
     def passed(self, event: Event, stream: RaimsStream, own: str | None) -> None:
         """A message for all on a PGM segment."""
         if (
-            link_of(event).startswith("pgm:")
+            link_of(event).startswith(PGM)
             and event.wire_kind == "DATA"
             and base_of(event.seqno or 0)
         ):

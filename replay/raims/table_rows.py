@@ -8,8 +8,7 @@ from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.advisories import INBOUND, OUTBOUND, Advisory, Outbound
 from seqaudit.replay.raims.convergence import Convergence, Join
 from seqaudit.replay.raims.inbox_link import InboxLink
-from seqaudit.replay.raims.link_table import INBOX
-from seqaudit.replay.raims.links import BORDER_UNSEEN
+from seqaudit.replay.raims.links import BORDER_UNSEEN, INBOX
 from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peers import LossCounter, Peer

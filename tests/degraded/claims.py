@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from tests.degraded.figures import OTHER_CLOCK
+
 PROVEN: Final = "proven"
 
 #: A proven finding of such a rule is implied by proven ones of these, of the same seqnos: what was
@@ -46,7 +48,7 @@ _OF_PEERS: Final = ("RA011",)
 
 #: Where the capture's clock is made to be another one than that of all daemons, their time frames
 #: may begin later than it says: true of the capture, whoever's clock is wrong.
-_OTHER_CLOCK: Final = ("RA018",)
+_OF_TIME_FRAMES: Final = ("RA018",)
 
 STATED: Final[Mapping[str, tuple[str, ...]]] = {
     "twice": _SEEN_TWICE,
@@ -61,11 +63,9 @@ STATED: Final[Mapping[str, tuple[str, ...]]] = {
     "snap": _OF_PEERS,
     "one-way": _OF_PEERS,
     "forwarded": _SEEN_TWICE,
-    **dict.fromkeys(("offset", "step", "drift", "slew", "skewed"), _OTHER_CLOCK),
-    "coarse": (
-        "RA007",
-        *_OTHER_CLOCK,
-    ),  # a numbering began anew, whatever this member had forgotten by its clock
+    **dict.fromkeys(OTHER_CLOCK, _OF_TIME_FRAMES),
+    # a numbering began anew, whatever this member had forgotten by its clock
+    "coarse": ("RA007", *_OF_TIME_FRAMES),
     "several": _BEGUN_LATER + _OF_PEERS,
 }
 

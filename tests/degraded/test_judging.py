@@ -258,11 +258,7 @@ def test_figures_of_a_spoiled_capture_are_no_others_than_those_of_the_whole() ->
 
     assert wrong(said("1-9", 2, [[1, 4], [7, 9]])) == wrong(said("1-9", None, None)) == []
     assert wrong(said("3-8", 1, [[3, 4], [7, 8]])) == []
-    assert wrong(said("3-8", 3, [[3, 3], [7, 8]])) == [
-        "lost",
-        "delivered",
-        *COUNTERS,
-    ]
+    assert wrong(said("3-8", 3, [[3, 3], [7, 8]])) == ["lost", "delivered", *COUNTERS]
     assert wrong(said("1-9", 1, None)) == ["lost", "msg_loss"]
     assert wrong(said("1-9", 2, [])) == ["delivered"]
     copied = said("1-9", 2, [[1, 4], [7, 8], [2, 2], [9, 9], [3, 3]])

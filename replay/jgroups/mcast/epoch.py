@@ -68,14 +68,14 @@ class Epoch:
         waiting: what came before.
     """
 
-    __slots__ = ("_asks", "_told", "asked", "based_at", "bases", "joined", "let_in", "waiting")
+    __slots__ = ("_has_asked", "_told", "asked", "based_at", "bases", "joined", "let_in", "waiting")
 
     def __init__(self) -> None:
         self.joined = False
         self.bases: dict[str, int] = {}
         self.based_at: Mark | None = None
         self.asked: Mark | None = None
-        self._asks = False
+        self._has_asked = False
         self.let_in: set[str] = set()
         self.waiting = JoinQueue()
         self._told: dict[str, Mark | None] = {}  # by a digest that is not older than this
@@ -84,8 +84,8 @@ class Epoch:
         """Somebody asks to join. One whose request is not the first that its process sent may have
         asked before: an answer to that may come behind this one, and is older (ClientGmsImpl asks
         again when a ``join_timeout`` is over)."""
-        if event.source == local and not self._asks:
-            self._asks = True
+        if event.source == local and not self._has_asked:
+            self._has_asked = True
             self.asked = event.first_mark() if event.details().get("first") else None
 
     def tells(self, answer: Event) -> None:

@@ -8,6 +8,7 @@ from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, UNDECIDABLE, Claim, absence
 from seqaudit.replay.raims import own_words
+from seqaudit.replay.raims.links import TCP
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.reporting import (
@@ -36,7 +37,7 @@ def findings(report: RaimsReporter) -> Iterator[Finding]:
     for link, mark in engine.links.encrypted:
         yield report.say(
             nobody, "RA021", "The link {link} is encrypted.",
-            {"link": link.removeprefix("tcp:").rstrip("|")}, mark,
+            {"link": link.removeprefix(TCP).rstrip("|")}, mark,
             evidence=[(mark, "the exchange of keys")],
         )  # fmt: skip
     for observer in engine.observers if report.known else ():

@@ -10,7 +10,7 @@ from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.bounds import bounds_of
 from seqaudit.replay.raims.gaps import known_seqnos
-from seqaudit.replay.raims.links import rests_of
+from seqaudit.replay.raims.links import PGM, rests_of
 from seqaudit.replay.raims.reporting import HELD_UP, SEEMED_SILENT, About, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
 from seqaudit.replay.raims.streams import ELSEWHERE, RaimsStream, RepeatedMessage, ReportedVerdict
@@ -234,7 +234,7 @@ def _places(stream: RaimsStream, steps: list[ReportedVerdict]) -> Row:
 def _glsno(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator[Finding]:
     """On a PGM segment, where every message of a publisher and path passes (raims.md 7.3);
     without a packet that is missing, one was never sent here."""
-    if not stream.glsno or not stream.link.startswith("pgm:"):
+    if not stream.glsno or not stream.link.startswith(PGM):
         return
     for sure in (Certainty.PROVEN, Certainty.LIKELY, Certainty.UNDECIDABLE):
         gaps = [g for g in stream.gaps if g.missing.count and g.missing.certainty is sure]
