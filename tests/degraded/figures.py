@@ -13,7 +13,9 @@ from typing import Any, Final
 from tests.degraded import figures_daemons
 
 #: Ways in which the capture's clock is another one than it was.
-OTHER_CLOCK: Final = frozenset(("coarse", "drift", "offset", "skewed", "slew", "step"))
+OTHER_CLOCK: Final = frozenset(
+    ("coarse", "drift", "jitter", "offset", "skewed", "slew", "step", "tied")
+)
 #: And all that change when what was captured.
 CLOCKS: Final = OTHER_CLOCK | {"disorder", "twice"}
 #: Figures that say what was lost and what came of it.

@@ -386,8 +386,8 @@ def test_a_narrow_path_takes_long_packets_in_fragments(kind: str) -> None:
 
 
 def test_several_ways_are_named_and_none_sorts_by_a_clock_that_was_set() -> None:
-    sets_clock = ("step", "drift", "slew", "coarse")
-    sorts = ("merged", "forwarded", "twice", "disorder")
+    sets_clock = ("jitter", "step", "drift", "slew", "coarse")
+    sorts = ("merged", "forwarded", "twice", "disorder", "tied")
     seen: set[str] = set()
     made = [spoiled("several", seed) for seed in range(200)]
     assert all(one.records for found in made for _, one in found.files)
@@ -411,6 +411,56 @@ def test_one_direction_is_missing_for_a_while() -> None:
 def test_of_a_host_that_is_unheard_nothing_is_there() -> None:
     assert way("unheard").choices(subject()) == ["10.0.0.1", "10.0.0.3"]
     assert numbers(spoiled("unheard", "10.0.0.1")) == list(range(5, 41, 5))
+
+
+def flows() -> Subject:
+    """Frames of two flows: each host has one port."""
+    found = subject()
+    same = [r.holding(r.data[:34] + bytes(4) + r.data[38:]) for r in found.capture.records]
+    return Subject(found.name, found.file, found.at, found.capture.of(same))
+
+
+def test_of_each_flow_only_the_begin_is_left_or_all_else() -> None:
+    firsts = [1, 2, 3, 4, 5, 10, 15, 20]  # of host 1, and of host 3
+    assert numbers(spoiled("cut-off", ("first", 4), flows())) == firsts
+    behind = numbers(spoiled("cut-off", ("behind", 4), flows()))
+    assert sorted([*behind, *firsts]) == list(range(1, 41))
+
+
+def test_a_queue_takes_all_of_a_direction_and_every_queue_is_missing_once() -> None:
+    of_three, of_one = list(range(5, 41, 5)), [n for n in range(1, 41) if n % 5]
+    left = [numbers(spoiled("queue", (8, missing), flows())) for missing in range(8)]
+    assert sorted(map(len, left)) in ([0, *[40] * 7], [8, 32, *[40] * 6])
+    assert all(one in ([], of_one, of_three, list(range(1, 41))) for one in left)
+
+
+def test_a_sniffer_that_is_off_half_of_the_time() -> None:
+    assert numbers(spoiled("on-off", (100, 200))) == [*range(1, 11), *range(21, 31)]
+
+
+def test_a_buffer_takes_the_first_frames_of_a_span() -> None:
+    assert numbers(spoiled("policed", (4, 100))) == [n for n in range(1, 41) if (n - 1) % 10 < 4]
+
+
+def test_jitter_moves_times_and_no_frame() -> None:
+    whole, found = subject().capture.records, only(spoiled("jitter", (20_000, 1)))
+    assert numbers(spoiled("jitter", (20_000, 1))) == list(range(1, 41))
+    moved = [there.at_ns - here.at_ns for here, there in zip(whole, found, strict=True)]
+    assert max(map(abs, moved)) <= 20 * MILLISECOND_NS
+    assert len(set(moved)) == 40
+    assert [r.at_ns for r in found] != sorted(r.at_ns for r in found)
+
+
+def test_what_has_the_same_time_may_be_in_another_order() -> None:
+    close = [Record(BEGAN_NS + n * MILLISECOND_NS, packet(1, 2, n), 134) for n in range(32)]
+    found = Subject("run/x.pcap", "x.pcap", "10.0.0.2", capture(1).of(close))
+    tied = spoiled("tied", (16, 1), found)
+    times = [record.at_ns for record in only(tied)]
+    assert times == sorted(times)
+    assert len(set(times)) == 2
+    assert numbers(tied) != list(range(1, 33))
+    assert sorted(numbers(tied)) == list(range(1, 33))
+    assert set(numbers(tied)[:16]) == set(range(1, 17))
 
 
 def test_only_large_frames_are_left() -> None:

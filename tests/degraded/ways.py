@@ -7,6 +7,7 @@ is drawn from a generator seeded by that text, so that a text is enough to make 
 import argparse
 import ipaddress
 import random
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -371,6 +372,60 @@ def _one_way_holes(subject: Subject) -> Sequence[tuple[str, int]]:
     return [(direction, place) for direction in ("sent", "received") for place in range(20)]
 
 
+def _flow(capture: Capture, record: Record) -> tuple[object, ...]:
+    """What a record is of, both ways: hosts, IP protocol and ports; fragments but the first are by
+    themselves."""
+    both = hosts.ends(capture, record) or ("", "")
+    protocol, ports = hosts.transport(capture, record) or (-1, ())
+    places = zip(both, ports or (0, 0), strict=True)
+    return protocol, hosts.continues(capture, record), *sorted(places)
+
+
+def _cut_off(subject: Subject, choice: tuple[str, int]) -> Spoiled:
+    """Recorders that keep the begin of each flow only, or that need some packets to know one."""
+    which, count = choice
+    seen = Counter[tuple[object, ...]]()
+    kept = []
+    for record in subject.capture.records:
+        flow = _flow(subject.capture, record)
+        seen[flow] += 1
+        if (seen[flow] <= count) == (which == "first"):
+            kept.append(record)
+    return _same_place(subject, kept)
+
+
+def _without_queue(subject: Subject, choice: tuple[int, int]) -> Spoiled:
+    """A network card deals packets to queues by where they go from and to; of one none came."""
+    queues, missing = choice
+
+    def queue(record: Record) -> int:
+        both = hosts.ends(subject.capture, record)
+        return zlib.crc32(repr((both, hosts.transport(subject.capture, record))).encode()) % queues
+
+    return _same_place(subject, (r for r in subject.capture.records if queue(r) != missing))
+
+
+def _on_and_off(subject: Subject, choice: tuple[int, int]) -> Spoiled:
+    """Captured for so many of every so many milliseconds."""
+    kept_ns, every_ns = (number * MILLISECOND_NS for number in choice)
+    records = subject.capture.records
+    first_ns = records[0].at_ns
+    return _same_place(subject, (r for r in records if (r.at_ns - first_ns) % every_ns < kept_ns))
+
+
+def _policed(subject: Subject, choice: tuple[int, int]) -> Spoiled:
+    """A buffer takes so many frames in so many milliseconds: bursts have no ends."""
+    most, every = choice
+    taken = Counter[int]()
+    kept = []
+    for record in subject.capture.records:
+        tick = record.at_ns // (every * MILLISECOND_NS)
+        taken[tick] += 1
+        if taken[tick] <= most:
+            kept.append(record)
+    return _same_place(subject, kept)
+
+
 def _unheard(subject: Subject, host: str) -> Spoiled:
     """All that one host sent is missing, to whomever."""
     capture = subject.capture
@@ -393,8 +448,10 @@ def _torn(subject: Subject, count: int) -> Spoiled:
 _TOGETHER: Final = (
     *("merged", "one-host", "unheard", "one-way", "one-way-pair", "pair", "filter", "small"),
     *("large", "head", "tail", "burst", "hole", "one-way-hole", "drop-0.1", "drop-1", "drop-5"),
+    *("cut-off", "queue", "on-off", "policed"),
     *("sampled", "ports", "offloaded", "unsummed", "bytes-0.1", "bits-1", "forwarded", "twice"),
-    *("deduplicated", "disorder", "swap", "step", "drift", "slew", "coarse", "mirrored", "snap"),
+    *("deduplicated", "disorder", "swap", "tied", "jitter", "step", "drift", "slew", "coarse"),
+    *("mirrored", "snap"),
     *("torn", "rotated"),
 )
 
@@ -567,6 +624,23 @@ def _disordered(subject: Subject, seed: int) -> Spoiled:
     rng = _rng(subject, f"disordered {seed}")
     late = [(r.at_ns + rng.randrange(MILLISECOND_NS), r) for r in subject.capture.records]
     return _same_place(subject, (r for _, r in sorted(late, key=lambda pair: pair[0])))
+
+
+def _jittering(subject: Subject, choice: tuple[int, int]) -> Spoiled:
+    """Every time is wrong by up to so many microseconds; the frames are in their order."""
+    most_us, _ = choice
+    rng = _rng(subject, f"jitter {choice}")
+    records = subject.capture.records
+    return _same_place(subject, (r.moved(rng.randrange(-most_us, most_us) * 1000) for r in records))
+
+
+def _tied(subject: Subject, choice: tuple[int, int]) -> Spoiled:
+    """A coarse clock, and whatever sorted the records left those of one tick in any order."""
+    tick_ms, _ = choice
+    rng, tick_ns = _rng(subject, f"tied {choice}"), tick_ms * MILLISECOND_NS
+    coarse = [replace(r, at_ns=r.at_ns // tick_ns * tick_ns) for r in subject.capture.records]
+    placed = sorted(((r.at_ns, rng.random(), r) for r in coarse), key=lambda one: one[:2])
+    return _same_place(subject, (record for _, _, record in placed))
 
 
 def _stepped(subject: Subject, choice: tuple[int, int]) -> Spoiled:
@@ -914,6 +988,18 @@ WAYS: Final[tuple[Way, ...]] = (
     _flipped("bits-10", 10.0, bits=True),
     Way("swap", "frames N and N+1 swapped", _frames(1, 1), _swapped, _near(1, 0), True),
     Way("disorder", "frames up to 1 ms late in the file", _seeds(), _disordered),
+    Way(
+        "jitter",
+        "times are off by up to N us, each by another",
+        lambda s: [(most, seed) for most in (10, 100, 1000, 20_000, 300_000) for seed in range(4)],
+        _jittering,
+    ),
+    Way(
+        "tied",
+        "the clock ticks every N ms, and the frames of a tick are in any order",
+        lambda s: [(tick, seed) for tick in (1, 4, 16) for seed in range(4)],
+        _tied,
+    ),
     Way("step", "the clock steps at frame N by so many ns", _steps, _stepped, _steps_near),
     Way("drift", "the clock drifts", lambda s: DRIFTS, _drifting),
     Way(
@@ -974,6 +1060,30 @@ WAYS: Final[tuple[Way, ...]] = (
     Way("hole", "a part of the time is missing, percent and place", _holes, _with_hole),
     Way("one-way-hole", "one direction is missing for 2 s", _one_way_holes, _one_way_hole),
     Way("unheard", "all that one host sent is missing", _senders, _unheard),
+    Way(
+        "cut-off",
+        "of each flow its first N frames, or all but those",
+        lambda s: [(which, n) for which in ("first", "behind") for n in (1, 4, 10, 40, 150)],
+        _cut_off,
+    ),
+    Way(
+        "queue",
+        "one of N queues by addresses and ports is missing",
+        lambda s: [(n, k) for n in (2, 4, 8) for k in range(n)],
+        _without_queue,
+    ),
+    Way(
+        "on-off",
+        "captured for so many of every so many ms",
+        lambda s: [(10, 20), (90, 100), (100, 200), (1000, 2000), (1900, 2000), (500, 5000)],
+        _on_and_off,
+    ),
+    Way(
+        "policed",
+        "at most N frames in so many ms",
+        lambda s: [(1, 1), (1, 10), (4, 10), (20, 100), (50, 1000)],
+        _policed,
+    ),
     Way("small", "frames longer than N are missing", lambda s: (100, 200, 400), _without_large),
     Way("large", "frames up to N are missing", lambda s: (80, 100, 200, 400), _without_small),
     Way("joined", "files of directions or hosts one behind the other", _joins, _joined),
