@@ -220,6 +220,7 @@ class RaimsEngine:
         name = link_of(event)
         if not name.startswith((PGM, INBOX)) and event.source is not None:
             self._passes(event.first_mark(), event.last_mark(), own=self.links.leaves(name))
+            self.links.speaks(name, event.last_mark().frame)
         if event.wire_kind == "ENCRYPTED":
             self.links.encrypted.append((str(event.stream), event.first_mark()))
         elif event.wire_kind == HOLE:

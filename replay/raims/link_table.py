@@ -16,6 +16,7 @@ from seqaudit.replay.raims.links import (
     INBOX,
     NEVER_NS,
     OTHER_LINK,
+    OTHERS_LACK,
     PGM,
     RECONNECTED,
     SECRET,
@@ -60,6 +61,8 @@ class LinkTable:
         self.inboxes: dict[str, InboxLink] = {}
         self.holes: dict[str, Mark] = {}
         self._hole_here = -1  # the frame of the last of them on a link to the observer
+        self._asks: dict[str, int] = {}  # TCP links that lead here, whose other side alone speaks
+        self._answered: set[str] = set()  # those that speak themselves
         self.begun: dict[str, Mark] = {}
         self.ended: dict[str, Ending] = {}
         self.encrypted: list[tuple[str, Mark]] = []
@@ -184,6 +187,17 @@ class LinkTable:
         if not self.leaves(name):
             self._hole_here = mark.frame
 
+    def speaks(self, name: str, frame: int) -> None:
+        """A message passed on a TCP link. Both sides of a connection say who they are (raims.md 4):
+        where only the observer's is captured, all that came to it is missing."""
+        if not self.leaves(name):
+            self._answered.add(name)
+            self._asks.pop(name, None)
+            return
+        here, _, there = name.removeprefix(TCP).partition(">")
+        if (answers := f"{TCP}{there}>{here}") not in self._answered:
+            self._asks[answers] = frame
+
     # -- what is missing -------------------------------------------------------------------------
 
     @property
@@ -199,8 +213,10 @@ class LinkTable:
 
     def may_lack(self, since: int = 0) -> bool:
         """May messages have come since a frame that the capture does not hold?"""
-        return any(link.doubtful_since(since) for link in self.pgm.values()) or any(
-            mark.frame >= since for mark in self.holes.values()
+        return (
+            any(link.doubtful_since(since) for link in self.pgm.values())
+            or any(mark.frame >= since for mark in self.holes.values())
+            or any(frame >= since for frame in self._asks.values())
         )
 
     def lacks(self, address: str | None) -> bool:
@@ -235,6 +251,10 @@ class LinkTable:
         ended = (self.ended.get(name) for name in before if name != link)
         return link in self.begun or Ending.UNSEEN in ended
 
+    def has_ended(self, links: Iterable[str]) -> bool:
+        """Did one of these TCP links end, as the capture shows?"""
+        return any(self.ended.get(name, Ending.UNSEEN) is not Ending.UNSEEN for name in links)
+
     def between(self, name: str, sqn: int | None, other: int | None) -> Missing:
         """What did not come between two packets of a link."""
         link = self.pgm.get(name)
@@ -266,7 +286,11 @@ class LinkTable:
             # what waited for them may have come in the frame that shows them to be missing
             if hole is not None and hole.frame >= stream.came_on.get(one, -1):
                 return BYTES_MISSING
-        return BYTES_WHOLE if stream.link == name else RECONNECTED
+        if stream.link == name:
+            return BYTES_WHOLE
+        since = stream.came_on.get(stream.link, -1)
+        begun = any(mark.frame >= since for mark in self.begun.values())
+        return OTHERS_LACK if begun or self.may_lack(since) else RECONNECTED
 
     def begins(self, event: Event, stream: RaimsStream, since: int) -> None:
         """A stream's first message that is wanted, as it has been since a frame."""

@@ -128,6 +128,11 @@ BORDER_UNSEEN: Final = Missing(
     why="the messages on both sides came on different connections, and the end of the one or the "
     "begin of the other is not in this capture",
 )
+OTHERS_LACK: Final = Missing(
+    sure=Certainty.UNDECIDABLE,
+    why="the messages on both sides came on different connections, and what came in between on "
+    "others is not all in this capture",
+)
 SECRET: Final = Missing(sure=Certainty.UNDECIDABLE, why="another link is encrypted")
 
 

@@ -8,6 +8,7 @@ from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import Reporter, Subject
 from seqaudit.replay.contract.results import TABLE, Result
 from seqaudit.replay.contract.worth import SHOWN, Claim, Doubt, Span
+from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW
 from seqaudit.replay.raims.links import Missing
@@ -59,6 +60,10 @@ DROPPED_UNSEEN: Final = (
 SET_BACK: Final = (
     "the times of this capture go back: whether this daemon dropped the peer before it spoke to it "
     "again, or behind that, cannot be told"
+)
+CONNECTIONS: Final = (
+    "a connection of this peer had ended: whether its heartbeats came on another one, which is not "
+    "in this capture, cannot be told"
 )
 MAY_WAIT: Final = (
     "packets of this peer are not in this capture: whether its heartbeats waited for them here for "
@@ -200,6 +205,22 @@ class RaimsReporter(Reporter[Subject]):
             return MAY_WAIT
         streams = (s for s in self.observer.streams.values() if s.publisher == peer.bridge)
         return STANDS if any(self.stands(s, peer.heard_frame) for s in streams) else None
+
+    def unsure_when_dropped(self, peer: Peer) -> str | None:
+        """Why nobody can tell whether and when the observer dropped a peer; null: it can be told.
+
+        Where it did not say so itself its peer has been silent: on a connection that stands, or in
+        a group, but not where a connection may have followed of which nothing is captured.
+        """
+        links = self.engine.links
+        if peer.dropped_told:
+            return own_words.HEARD_SINCE if peer.beats_since(peer.met_frame) > 1 else None
+        if unsure := self.unsure_of_drop(peer, peer.spoken_frame):
+            return unsure
+        if peer.by_clock and links.may_lack():
+            return SEEMED_SILENT
+        ended = peer.dropped_ns is not None and links.has_ended(peer.links)
+        return CONNECTIONS if ended else None
 
     def uncounted(self, stream: RaimsStream) -> str | None:
         """Why nobody can tell what the daemon made of a stream, though what it got is known; null:

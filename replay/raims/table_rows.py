@@ -174,12 +174,7 @@ def _unknown(report: RaimsReporter, observer: Observer, peer: Peer) -> dict[str,
         unknown["ibx_loss"] = own_words.TAKEN_UP
     if peer.inbox_loss.count and len(observer.met) < 2 and observer.may_pass_by(peer):
         unknown["ibx_loss"] = own_words.BY_OTHERS
-    gone = None if peer.dropped_told else report.unsure_of_drop(peer, peer.spoken_frame)
-    if gone is None and peer.by_clock and report.engine.links.may_lack():
-        gone = SEEMED_SILENT
-    if peer.dropped_told and peer.beats_since(peer.met_frame) > 1:
-        gone = own_words.HEARD_SINCE
-    if gone is not None:
+    if gone := report.unsure_when_dropped(peer):
         unknown["dropped_ns"] = gone
     if unsure := report.unsure_of_inbox(peer):
         unknown["ibx_loss"] = unsure

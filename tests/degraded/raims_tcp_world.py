@@ -226,14 +226,16 @@ class TcpWorld(World):
             self._sends(at_ns, sender, part, message)
 
     def _sends(self, at_ns: int, sender: Daemon, part: bytes, message: Message | None) -> None:
-        path = 0 if message is None else sum(message.subject.encode())
-        link = self.link(sender, path)
+        if message is None:  # a heartbeat, without which either connection would time out
+            for place in range(2 if self.topology == "double" else 1):
+                if (link := self.link(sender, place)) is not None:
+                    link.send(at_ns, part, own=False)
+            return
+        link = self.link(sender, sum(message.subject.encode()))
         if link is None:
-            self.gone(at_ns, () if message is None else (message,))
+            self.gone(at_ns, (message,))
             return
         link.send(at_ns, part, own=False)
-        if message is None:
-            return
         self.observer.had(at_ns, message, sender)
         if self.topology == "middle of a line":  # it hands on what the others want
             for name, links in list(self.links.items()):

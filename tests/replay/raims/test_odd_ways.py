@@ -316,3 +316,43 @@ def test_bytes_that_are_missing_between_messages_of_one_frame_are_missing_there(
     world.number -= 1
     world.data(F0 + 2)
     assert only(world.rows(), "RA001")["certainty"] == "cannot be told"
+
+
+@pytest.mark.parametrize(
+    ("others", "known"),
+    [((), True), (("own",), False), (("own", "other"), True), (("hole",), False)],
+)
+def test_what_is_missing_between_two_connections_may_have_come_on_another(
+    others: tuple[str, ...], known: bool
+) -> None:
+    """Of one only the observer's side is captured, or bytes of it are missing."""
+    ends = [f"{THERE}:{port}>{HERE}:9" for port in (1, 2, 3)]
+    world = World()
+    world.data(F0, stream=f"tcp:{ends[0]}|{PEER}|_1.A")
+    for other in others:
+        if other == "hole":
+            world.notice("HOLE", 1.0, stream=f"tcp:{ends[1]}|", source=None)
+            continue
+        source, link = (ME, f"{HERE}:9>{THERE}:2") if other == "own" else (PEER, ends[1])
+        world.notice("PING", 1.0, source=source, stream=f"tcp:{link}|{source}|.PING")
+    world.data(F0 + 2, 2.0, stream=f"tcp:{ends[2]}|{PEER}|_1.A")
+    assert (delivered_of(world) == [2]) == known
+
+
+@pytest.mark.parametrize("how", ["closed", "reset", "unseen", None])
+def test_a_peer_whose_connection_ended_may_be_heard_on_one_that_is_not_captured(
+    how: str | None,
+) -> None:
+    link = f"tcp:{THERE}:1>{HERE}:9"
+    world = World()
+    world.notice("HB", interval=4, stream=f"{link}|{PEER}|.HB")
+    if how is not None:
+        world.notice("END", 5.0, stream=f"{link}|", source=None, how=how)
+    world.notice("HB", 60.0, source=ME, stream=f"tcp:{HERE}:9>{THERE}:3|{ME}|.HB")
+    world.notice("PING", 60.0, source="c" * 32, stream=f"tcp:{THERE}:3>{HERE}:9|c|.PING")
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    stands = how in (None, "unseen")
+    assert (row["dropped_ns"], "dropped_ns" in row["unknown"]) == (
+        T0 + 10 * SECOND if stands else None,
+        not stands,
+    )
