@@ -10,8 +10,10 @@ that are others because the capture was written to several files, and audits tha
 import argparse
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from tests.degraded.run import Choice, Outcome, Violation, run
 from tests.degraded.ways import WAYS, chosen
@@ -45,6 +47,9 @@ def main() -> int:
     if given.rule:
         wrong = [v for v in wrong if v.rule in given.rule]
     print("\n".join(_table(wrong, given.all)))
+    if given.likely:
+        weighed = [v for v in total.unlikely if not given.rule or v.rule in given.rule]
+        print("\n".join(_table(weighed, given.all, total.likely)))
     print(totals(total))
     return int(bool(wrong) or not total.spoiled)
 
@@ -76,6 +81,10 @@ def _arguments() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--variant", metavar="TEXT", help="this variant only, as the table has it")
     parser.add_argument("--rule", action="append", metavar="CODE", help="show only this rule")
+    parser.add_argument(
+        "--likely", action="store_true",
+        help="show likely findings that the truth refutes, too: none of them is counted as wrong",
+    )  # fmt: skip
     parser.add_argument("--severe", action="store_true", help="leave findings of severity info out")
     parser.add_argument("--all", action="store_true", help="show all, not one example each")
     parser.add_argument(
@@ -86,16 +95,22 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _table(violations: list[Violation], show_all: bool) -> list[str]:
+def _table(
+    violations: list[Violation],
+    show_all: bool,
+    of: Mapping[tuple[str, str], int] = MappingProxyType({}),
+) -> list[str]:
     """One line a way, rule and kind, the worst first, with its examples below: how many findings,
-    and in how many spoiled captures if those are fewer."""
+    of how many by way and rule if that is told, and in how many spoiled captures if those are
+    fewer."""
     groups: dict[tuple[int, str, str, str], list[Violation]] = defaultdict(list)
     for one in violations:
         groups[_SEVERITIES.get(one.severity, 3), one.rule, one.way, one.kind].append(one)
     lines = []
     for (_, rule, way, kind), found in sorted(groups.items()):
         spoiled = len({(one.subject, one.choice) for one in found})
-        count = f"{len(found)} in {spoiled}" if spoiled < len(found) else str(spoiled)
+        count = f"{len(found)} of {of[way, rule]}" if of else str(len(found))
+        count += f" in {spoiled}" if spoiled < len(found) else ""
         lines.append(f"{way:13} {rule or '-':6} {found[0].severity:8} {kind:13} {count}")
         for one in found if show_all else found[:1]:
             lines.append(f"    {one.text}")
@@ -112,6 +127,10 @@ def totals(total: Outcome) -> str:
     rules = ", ".join(f"{rule} {n}" for rule, n in sorted(by_rule.items(), key=lambda x: -x[1]))
     if not total.spoiled:
         return "nothing was spoiled: no capture of a recording below FOLDER is meant by this"
+    unlikely = Counter(one.rule for one in total.unlikely)
+    told: Counter[str] = Counter()
+    for (_, rule), count in total.likely.items():
+        told[rule] += count
     severe = sum(v.severity != "info" for v in total.violations)
     return (
         f"{rules or 'nothing wrong'}\n"
@@ -122,10 +141,8 @@ def totals(total: Outcome) -> str:
         f"contradictions {total.count('contradiction')}, figures {total.count('figure')}, "
         f"crashes {total.count('crash')}; "
         f"of severity warning or error {severe}\n"
-        f"of {total.likely.total()} likely findings the truth refutes {total.unlikely.total()}"
-        + "".join(
-            f", {rule} {n} of {total.likely[rule]}" for rule, n in sorted(total.unlikely.items())
-        )
+        f"of {total.likely.total()} likely findings the truth refutes {len(total.unlikely)}"
+        + "".join(f", {rule} {n} of {told[rule]}" for rule, n in sorted(unlikely.items()))
     )
 
 

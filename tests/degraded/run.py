@@ -20,7 +20,7 @@ from tests.degraded.truths import refuted, refuted_figures, speaks_of
 from tests.degraded.ways import WAYS, Rotation, Spoiled, Subject, Way, text_of
 from tests.report_sense import contradictions
 
-Kind = Literal["refuted", "new", "contradiction", "figure", "crash"]
+Kind = Literal["refuted", "new", "contradiction", "figure", "crash", "unlikely"]
 
 #: Keys of a report whose values are frames of note.
 _FRAMES: Final = re.compile(r"(^|_)frame$")
@@ -81,8 +81,10 @@ class Outcome:
         by_truth: of those the ones of which the truth says something; the whole capture's report is
             all that the others are held against.
         figures: of spoiled captures that were held against the truth or the whole capture's.
-        likely, unlikely: findings that are called likely and of which the truth says something, by
-            rule; and those that it refutes.
+        likely: findings that are called likely and of which the truth says something, by way and
+            rule.
+        unlikely: those of them that it refutes. None of them is wrong: likely is not proven; a
+            rule that has many of them calls too much likely.
     """
 
     captures: int = 0
@@ -90,8 +92,8 @@ class Outcome:
     proven: int = 0
     by_truth: int = 0
     figures: int = 0
-    likely: Counter[str] = field(default_factory=Counter)
-    unlikely: Counter[str] = field(default_factory=Counter)
+    likely: Counter[tuple[str, str]] = field(default_factory=Counter)
+    unlikely: list[Violation] = field(default_factory=list)
     by_way: Counter[str] = field(default_factory=Counter)
     violations: list[Violation] = field(default_factory=list)
 
@@ -196,7 +198,13 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             if not made:
                 stated = claims.stated((way.name, *ways))
                 usual = [one for one in told if one.rule not in stated]
-                _count_likely(outcome, recording, file, places, usual)
+                weighed = list(_likely(recording, file, places, usual))
+                outcome.likely.update((way.name, told.rule) for told, _ in weighed)
+                outcome.unlikely += [
+                    _violation("unlikely", way.name, text_of(one), subject.name, told, why, ways)
+                    for told, why in weighed
+                    if why
+                ]
             outcome.spoiled += 1
             outcome.by_way[way.name] += 1
             outcome.figures += len(compared)
@@ -208,20 +216,17 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
     return outcome
 
 
-def _count_likely(
-    outcome: Outcome,
+def _likely(
     recording: Recording,
     file: str,
     places: tuple[str | None, ...],
     told: Iterable[claims.Finding],
-) -> None:
-    """How many likely findings the truth speaks of, and how many would be refuted if proven."""
+) -> Iterator[tuple[claims.Finding, str | None]]:
+    """The likely findings that the truth speaks of, and why it refutes one, were it proven."""
     for one in told:
         if one.certainty == "likely" and speaks_of(recording, one):
             at = file if one.capture is None or one.capture >= len(places) else places[one.capture]
-            outcome.likely[one.rule] += 1
-            if refuted(recording, at, replace(one, certainty=claims.PROVEN)):
-                outcome.unlikely[one.rule] += 1
+            yield one, refuted(recording, at, replace(one, certainty=claims.PROVEN))
 
 
 def _others(
@@ -302,8 +307,7 @@ def judge(
     name = f"{recording.name}/{file}"
 
     def violation(kind: Kind, found: claims.Finding, why: str) -> Violation:
-        why += f" [{', '.join(ways)}]" if len(ways) > 1 else ""
-        return Violation(kind, way, choice, name, found.rule, found.severity, found.text, why)
+        return _violation(kind, way, choice, name, found, why, ways)
 
     if audited.crash is not None:
         return [Violation("crash", way, choice, name, "", "error", "", audited.crash)]
@@ -331,6 +335,20 @@ def judge(
             for text in contradictions(cast(Report, audited.report))
         ]
     return violations
+
+
+def _violation(
+    kind: Kind,
+    way: str,
+    choice: str,
+    subject: str,
+    found: claims.Finding,
+    why: str,
+    ways: tuple[str, ...],
+) -> Violation:
+    """A finding that should not be there, and in which ways together the capture was spoiled."""
+    why += f" [{', '.join(ways)}]" if len(ways) > 1 else ""
+    return Violation(kind, way, choice, subject, found.rule, found.severity, found.text, why)
 
 
 def _marks(report: Mapping[str, Any]) -> tuple[int, ...]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.degraded.__main__ import totals
-from tests.degraded.run import Choice, Outcome, run, spoil_all
+from tests.degraded.__main__ import _table, totals
+from tests.degraded.run import Choice, Outcome, Violation, run, spoil_all
 from tests.degraded.subjects import Recording, find
 from tests.degraded.truths import refuted_figures
 from tests.degraded.ways import chosen
@@ -106,8 +106,6 @@ def test_a_figure_that_rests_on_what_is_not_here_is_null(
 
 def test_nothing_is_not_called_nothing_wrong() -> None:
     assert totals(Outcome()).startswith("nothing was spoiled")
-    told = Outcome(captures=1, spoiled=1, likely=Counter(ZN002=3), unlikely=Counter(ZN002=1))
-    assert totals(told).endswith("of 3 likely findings the truth refutes 1, ZN002 1 of 3")
     assert totals(Outcome(captures=1, spoiled=1)).startswith("nothing wrong\ncaptures 1, spoiled 1")
 
 
@@ -116,3 +114,21 @@ def test_processes_side_by_side_find_what_one_finds(fixtures: Path) -> None:
     alone = list(run(fixtures, "heartbeat-lost-1", choice))
     assert list(run(fixtures, "heartbeat-lost-1", choice, jobs=2)) == alone
     assert sum(outcome.spoiled for _, outcome in alone) > 1
+
+
+def test_a_likely_finding_that_the_truth_refutes_is_told_by_way_and_not_called_wrong() -> None:
+    refuted = Violation("unlikely", "drop-5", "3", "s/sub.pcap", "ZN002", "error", "1 sample", "s1")
+    told = Outcome(
+        captures=1,
+        spoiled=1,
+        likely=Counter({("drop-5", "ZN002"): 2, ("head", "ZN002"): 1}),
+        unlikely=[refuted],
+    )
+    assert totals(told).endswith("of 3 likely findings the truth refutes 1, ZN002 1 of 3")
+    assert totals(told).startswith("nothing wrong\n")
+    assert _table(told.unlikely, False, told.likely) == [
+        "drop-5        ZN002  error    unlikely      1 of 2",
+        "    1 sample",
+        "    s1",
+        "    --match s --file sub.pcap --way drop-5 --variant 3",
+    ]
