@@ -31,8 +31,8 @@ from seqaudit.replay.zenoh.subscriber import Subscriber
 
 SYSTEM: Final = "zenoh"
 HOP_SYSTEM: Final = "zenoh-hop"
-#: Why nothing is proven of what is missing.
-OR_NOT_CAPTURED: Final = "lost, or not captured: no frame here shows which"
+#: Why nothing is proven of what is missing; the text says what else it may be.
+OR_NOT_CAPTURED: Final = "no frame here shows which"
 #: Outcomes that are no loss.
 NO_LOSS: Final = frozenset((
     Outcome.REORDERED, Outcome.UNCAPTURED, Outcome.UNASKED, Outcome.REPAIRED, Outcome.STOPPED,

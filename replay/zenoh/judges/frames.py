@@ -40,7 +40,8 @@ def findings(
         stream, "ZN006", counter.discarded,
         Claim(Certainty.LIKELY, ORDERED.rests),
         "{times:frame} from {sender_member} {times|is|are} thrown away by the transport of "
-        "{receiver_member}: {late} late, {repeated} repeated"
+        "{receiver_member}, if they came in the order of this capture: {late} late, {repeated} "
+        "repeated"
         + ("; {copies} came twice in identical datagrams, from the network or from the "
            "capturing machine, and of the latter the transport knows nothing." if copies
            else "."),
@@ -55,6 +56,7 @@ def findings(
     yield from report.note(
         stream, "ZN016", counter.broken,
         Claim(Certainty.LIKELY, Rests((BEGINNING, END), ordered=True), why=OR_NOT_CAPTURED),
-        "{times:fragmented message} of {sender_member} lost a piece and with it everything.",
+        "{times:fragmented message} of {sender_member} {times|lacks|lack} a piece here, which was "
+        "lost, and with it everything, or is not in this capture.",
         "a piece that does not follow",
     )  # fmt: skip

@@ -24,9 +24,10 @@ from seqaudit.replay.zenoh.subscriber import Subscriber
 from seqaudit.replay.zenoh.untold import differs_by_release
 
 #: Of the samples above the first of a gap.
-ASKED_FROM: Final = (
-    "a request names the first missing sample only, so the others were lost, or not captured"
-)
+ASKED_FROM: Final = "a request names the first missing sample only"
+#: What else is possible of samples that no frame shows to have been missed.
+OR_CAME: Final = "or {count|it|they} came and {count|is|are} not in this capture"
+OR_LIVE: Final = "or {count|it|they} had come live, which is not in this capture"
 #: Of those above the first that a query of before all samples here asks for.
 UNSEEN: Final = (
     "; {unseen:other} came by the same answer, and nobody knows whether {unseen|it|they} had come "
@@ -109,7 +110,8 @@ def _recovered(
         yield report.gap_finding(
             stream, "ZN001", mine, ranges,
             "{count:sample} of {sender_member} {count|was|were} missed and came back from "
-            "{caches}{slowest}" + unseen + "." if report.engine.world is None else
+            "{caches}{slowest}" + unseen + ("." if ranges is sure else f"; {OR_LIVE}.")
+            if report.engine.world is None else
             "{count:sample} of {sender_member} {count|was|were} missed and would have come "
             "back from "
             "the design document's cache {caches}.",
@@ -232,7 +234,7 @@ def _missed_claim(gaps: list[Gap], cause: Cause, *, sure: bool, some: bool) -> C
     if sure:
         return PLACED
     why = ASKED_FROM if some else OR_NOT_CAPTURED
-    if cause in (Cause.NOBODY, Cause.LATE, Cause.REFUSED):
+    if cause in (Cause.NOBODY, Cause.LATE):
         why = ""
     return Claim(Certainty.LIKELY, rests(gaps), why=why)
 
@@ -250,14 +252,15 @@ def _miss_finding(
 ) -> Finding:
     """Misses of one cause: ZN022 if their subscriber had no session, else ZN002."""
     told = claim.best is not Certainty.UNDECIDABLE
+    certain = cause is not Cause.NOBODY and claim.why not in (ASKED_FROM, OR_NOT_CAPTURED)
     return report.make(
         stream, "ZN022" if session_lost else "ZN002", claim,
-        _missed_text(report, cause, lane, told=told, session_lost=session_lost),
+        _missed_text(report, cause, lane, told=told, certain=certain, session_lost=session_lost),
         seqnos=listed(ranges),
         mark=misses[0].due,
-        evidence=[(miss.due, f"{miss.stop - miss.first} missing")
-                  if cause is Cause.NOBODY else
-                  (miss.due, f"a miss callback was due: {miss.stop - miss.first}")
+        evidence=[(miss.due, f"a miss callback was due: {miss.stop - miss.first}")
+                  if certain else
+                  (miss.due, f"{miss.stop - miss.first} missing")
                   for miss in misses[:MAX_EVIDENCE]],
         facts={
             "count": ranges.total(),
@@ -277,8 +280,10 @@ def _missed_text(
     lane: tuple[int, int] | None,
     *,
     told: bool,
+    certain: bool,
     session_lost: bool,
 ) -> str:
+    """Of samples that were not ``certain``ly missed it is said as well that they may have come."""
     who = "" if lane is None else " (subscriber {} of {} with one key expression)".format(*lane)
     text = (
         "{count:sample} of {sender_member} {count|was|were} missed and did not come back "
@@ -297,10 +302,14 @@ def _missed_text(
         )
     if not told:
         text = text.replace("due: {callbacks}", "if so, due: {callbacks}")
+    elif not certain:
+        text = text.replace("; due: {callbacks}", ", with {callbacks} due")
+        text = text.removesuffix(".") + f", {OR_CAME}."
     if cause is Cause.CUT:
         text = text.replace("and did not come", "and {count|was|were} not seen to come")
     if report.engine.parameters.value("rules") == "document":
         text = text.replace("due: {callbacks}", "an error is due in its log")
+        text = text.replace("with {callbacks} due", "with an error due in its log")
     if report.engine.world is not None:
         text = text.replace("did not come back", "would not have come back")
         text = text.replace("is due", "would have been due")
@@ -333,7 +342,7 @@ def _tail(
         stream, "ZN003", UNDECIDABLE if silent else claim,
         "A heartbeat of {sender_member} says {heard}, and nothing after {last} was handed on"
         + ("; nothing here asks for {count|it|them}: {receiver_member} had {count|it|them}, or its "
-           "request is not in this capture either." if silent else "."),
+           "request is not in this capture either." if silent else f", {OR_CAME}."),
         seqnos=listed(lost),
         mark=subscriber.heard_at,
         evidence=[(subscriber.heard_at, "the heartbeat")],

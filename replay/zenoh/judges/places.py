@@ -64,7 +64,9 @@ def _where(
             yield report.gap_finding(
                 stream, "ZN004", chosen, [(gap.first, gap.stop) for gap in chosen],
                 "{count:sample} of {sender_member} {count|is|are} missing while no transport "
-                "sn is: {where}.",
+                "sn is: {where}" + ("." if sure else
+                                    ", or {count|it|they} came and {count|is|are} not in this "
+                                    "capture."),
                 claim=PLACED if sure else
                 Claim(Certainty.LIKELY, rests(chosen), why=OR_NOT_CAPTURED),
                 where="dropped by the publisher's transport" if by_publisher
@@ -119,7 +121,7 @@ def _discarded(
                 "{count:sample} of {sender_member} arrived in frames that the receiving "
                 "transport throws away"
                 + (", and its subscriber asked for {count|it|them} later."
-                   if ranges is lacked else "."),
+                   if ranges is lacked else ", if they came in the order of this capture."),
                 seqnos=listed(ranges),
                 mark=marks[0] if marks else None,
                 evidence=[(mark, "a frame whose sn is not newer than the last")

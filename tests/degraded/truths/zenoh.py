@@ -12,6 +12,7 @@ Predicate = Callable[[Recording, str | None, Finding], str | None]
 _SOURCE: Final = re.compile(r"([0-9a-f]{1,32})/(\d+)")
 _HOP: Final = re.compile(r"^\[?(?P<ip>[^\]>]+?)\]?:(?P<port>\d+)>.*\|(?P<prio>\d+)\|(?P<rel>\w+)$")
 _NOT_LOST: Final = re.compile(r"did not lose|not lost|\bhad\b")
+_CAME_BACK: Final = re.compile(r"and came back from a cache")
 _NOT_SENT_AGAIN: Final = re.compile(r"are missing|is missing")
 
 
@@ -72,7 +73,7 @@ def _all_readable(recording: Recording) -> bool:
 def _delivered_after_all(recording: Recording, file: str | None, found: Finding) -> str | None:
     """Samples called lost for good, and every subscriber it can be about got them."""
     source, here = _source(found), _subscribers(recording, found)
-    if source is None or not here:
+    if source is None or not here or _CAME_BACK.search(found.text):
         return None
     got = set.intersection(*(_delivered(one, source) for one in here))
     wrong = set(found.seqnos) & got
