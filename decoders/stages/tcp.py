@@ -164,7 +164,7 @@ class Sniffer:
             tracked.count(segment.direction, segment.facts)
         if tracked.state == OURS:
             self._ship(key, proven=True)
-        elif tracked.state == NOBODY and tracked.flow.closed and not tracked.begins:
+        elif tracked.state == NOBODY and tracked.flow.closed and not tracked.flow.opened:
             self._ship(key, proven=False)  # its bytes may be in another piece
             tracked.state = OURS
         elif tracked.state == NOBODY:

@@ -340,6 +340,7 @@ class _Fates:
         for one in (0, 1):
             good &= ~(by[0][one] & (by[0][1 - one] | by[1][one]))
         self._opens = opens = by[0][0] | by[0][1]
+        self._begins = opens & (by[1][0] | by[1][1])
         first_syn = np.minimum.reduceat(np.where(before & syn, places, none), starts)
         good &= ~opens | bare[np.minimum(first_syn, none - 1)]
         self.waiting = good & (first == none)
@@ -367,11 +368,10 @@ class _Fates:
         """Connections that are nobody's.
 
         Args:
-            unopened: also those of which the first SYN did not come.
+            unopened: also those of which a SYN did not come.
         """
-        begun = unopened | self._opens
-        speaking = np.flatnonzero(self._speaks & begun)
-        refused = self.ends & begun
+        speaking = np.flatnonzero(self._speaks & (unopened | self._begins))
+        refused = self.ends & (unopened | self._opens)
         if len(speaking):
             segments, row = self._segments, self._row[speaking]
             heads = Heads.of(segments.data, segments.start[row], segments.stop[row])

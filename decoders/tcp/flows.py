@@ -147,8 +147,12 @@ class Tracked:
     @property
     def begins(self) -> bool:
         """Whether its first bytes are here. In a piece an answer to a SYN may not be the first that
-        came: what its opener sent is in front of it."""
-        return self.flow.opened if self.torn else self.flow.began
+        came: what its opener sent is in front of it. And a SYN that is not answered in it may be a
+        copy of one in front of it, with what the other side said since."""
+        one, other = self.flow.directions
+        if self.torn:
+            return self.flow.opened and one.began and other.began
+        return self.flow.began
 
     @property
     def pending(self) -> int:
