@@ -139,7 +139,8 @@ class Queries:
             over_ns = self._handed_on.get(id(subscriber))
             if sort is Sort.LATE and over_ns is not None and event.at_ns - over_ns < LAG_NS:
                 subscriber.untold.add(CROSSED)
-            if answered is not None and len(subscribers) == 1:
+            here = len(subscribers) == 1 and not query.begins_below(subscriber.start)
+            if answered is not None and here:
                 subscriber.untold.drop(STRAY)  # it only stands behind its answer
             if len(subscribers) == 1:  # else nobody says whose query it is
                 self._audience.lanes_of(subscriber).query(query)

@@ -104,6 +104,10 @@ class Query:
         low, high = (sn if end is None else end for end in (self.first, self.last))
         return self.source in (None, source) and low <= sn <= high
 
+    def begins_below(self, start: int | None) -> bool:
+        """Whether it asks for samples before the first that came here; null: none did."""
+        return self.first is not None and start is not None and self.first < start
+
     def begins_at(self, sn: int) -> bool:
         """Whether it says that its subscriber had not handed on this sample, or any above it."""
         return not self.shared and self.sort in FOR_MISSING and (self.first or 0) <= sn

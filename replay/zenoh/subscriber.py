@@ -495,9 +495,9 @@ class Subscriber:
         if asked or self.start is None or first > self.start:
             return  # samples and the query crossed
         self.resumed = first, self.start
-        for a, b in self.delivery.ranges:  # it has had this source before the first sample here
-            self.pending.add(a, b)
         assert self.tracker is not None
+        had = self.tracker.seen.within(first, END)  # it has had this source before what is here
+        self.pending |= RangeSet(had)
         tracker = self._new_tracker(first)
         tracker.last = self.tracker.last
         for a, b in self.tracker.seen:

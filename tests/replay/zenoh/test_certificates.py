@@ -719,6 +719,16 @@ def test_an_answer_that_stands_before_its_request_is_an_answer_all_the_same() ->
     assert "proven" not in {sure for rule in ("ZN001", "ZN002") for sure, _ in said(found, rule)}
 
 
+def test_what_answers_a_request_of_before_all_samples_here_and_stands_before_it_is_not_judged() -> (
+    None
+):
+    """Two taps with a coarse clock, put together: what came back seemed to be had already."""
+    found = settled(answered(WideSession().put(7), 1, 6, 7).ask(1, "_sn=5.."), 8).played()[1]
+    row = stream(found)
+    assert (row["lost"], row["unknown"]["lost"]) == (None, STRAY)
+    assert said(found, "ZN022") == [("likely", [[5, 5]])]
+
+
 def test_what_answers_a_query_that_is_not_here_came_to_nobody_that_is_known() -> None:
     """Recorded: a capture begins behind a request of a subscriber that had been undeclared."""
     session = WideSession()
