@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
+#: No test fails because its machine has something else to do.
+settings.register_profile("seqaudit", deadline=None)
+settings.load_profile("seqaudit")
 #: A fault is no finding in tests, unless one asks for the wall (``seqaudit.pipeline.audit``).
 os.environ["SEQAUDIT_NO_WALL"] = "1"
 #: Each of the hundreds of commands that tests start would compile all modules for itself.

@@ -634,13 +634,19 @@ def _jittering(subject: Subject, choice: tuple[int, int]) -> Spoiled:
     return _same_place(subject, (r.moved(rng.randrange(-most_us, most_us) * 1000) for r in records))
 
 
-def _tied(subject: Subject, choice: tuple[int, int]) -> Spoiled:
-    """A coarse clock, and whatever sorted the records left those of one tick in any order."""
-    tick_ms, _ = choice
-    rng, tick_ns = _rng(subject, f"tied {choice}"), tick_ms * MILLISECOND_NS
+def _tied(subject: Subject, choice: tuple[int, str]) -> Spoiled:
+    """Taps of each sender with a coarse clock, put together by time: of one tick all that one host
+    sent stands together."""
+    tick_ms, order = choice
+    tick_ns = tick_ms * MILLISECOND_NS
     coarse = [replace(r, at_ns=r.at_ns // tick_ns * tick_ns) for r in subject.capture.records]
-    placed = sorted(((r.at_ns, rng.random(), r) for r in coarse), key=lambda one: one[:2])
-    return _same_place(subject, (record for _, _, record in placed))
+    senders = _senders(subject) if order == "up" else _senders(subject)[::-1]
+
+    def place(record: Record) -> tuple[int, int]:
+        source = (hosts.ends(subject.capture, record) or ("",))[0]
+        return record.at_ns, senders.index(source) if source in senders else -1
+
+    return _same_place(subject, sorted(coarse, key=place))
 
 
 def _stepped(subject: Subject, choice: tuple[int, int]) -> Spoiled:
@@ -996,8 +1002,8 @@ WAYS: Final[tuple[Way, ...]] = (
     ),
     Way(
         "tied",
-        "the clock ticks every N ms, and the frames of a tick are in any order",
-        lambda s: [(tick, seed) for tick in (1, 4, 16) for seed in range(4)],
+        "the clock ticks every N ms, frames of a tick are sorted by sender",
+        lambda s: [(tick, order) for tick in (1, 4, 16) for order in ("up", "down")],
         _tied,
     ),
     Way("step", "the clock steps at frame N by so many ns", _steps, _stepped, _steps_near),

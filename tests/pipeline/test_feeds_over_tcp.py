@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seqaudit.cli.options.feeds import feeds_of
@@ -174,7 +174,6 @@ def test_cuts_and_kernels_change_nothing(feed: str, tmp_path: Path) -> None:
     assert '"streams": []' not in whole
 
 
-@settings(deadline=None)
 @given(
     data=st.one_of(
         st.binary(max_size=300),

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seqaudit.decoders.contract import arrow as columns
@@ -15,7 +15,6 @@ int64s = st.integers(-(1 << 63), (1 << 63) - 1)
 nullable = st.lists(st.none() | int64s)
 
 
-@settings(deadline=None)  # pyarrow imports pandas at its first array
 @given(nullable)
 def test_a_column_of_integers_has_nulls_where_it_is_told(values: list[int | None]) -> None:
     array = np.array([value or 0 for value in values], np.int64)

@@ -274,7 +274,7 @@ def test_a_list_longer_than_any_datagram_is_read_to_its_end(sizes: dict[int, int
 
 
 @given(st.binary(min_size=1, max_size=40), st.integers(0, 1200))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_whatever_a_long_frame_holds_it_is_counted_once(noise: bytes, kept: int) -> None:
     frame = long_list(kept, {})[:-4] + noise * (70_000 // len(noise))
     run = Run(sent((1, preamble() + framed(frame, DATA))))
@@ -404,7 +404,6 @@ def expanded(run: Run) -> list[tuple[Any, ...]]:
     )
 
 
-@settings(deadline=None)
 @given(FRAMES, st.data())
 def test_any_cut_into_segments_gives_the_same_messages(
     frames: list[bytes], data: st.DataObject
@@ -423,7 +422,6 @@ def test_any_cut_into_segments_gives_the_same_messages(
     assert {frame for *_, frame in expanded(run)} == set(complete)
 
 
-@settings(deadline=None)
 @given(FRAMES, st.integers(0, 400), st.binary(max_size=40))
 def test_a_stream_is_found_wherever_the_capture_begins(
     frames: list[bytes], skip: int, rest: bytes
@@ -438,7 +436,6 @@ def test_a_stream_is_found_wherever_the_capture_begins(
         assert run.account["frames_by"] == {"decoded": 1}
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200), st.sampled_from([-1, 0, 0x2980]), st.integers(1, 5))
 def test_both_forms_of_the_kernel_walk_alike(tail: bytes, strict: int, room: int) -> None:
     data = preamble() + framed(DATA, MSG) + CLOSE + framed(DATA)[: len(tail)] + tail
@@ -453,7 +450,6 @@ def test_both_forms_of_the_kernel_walk_alike(tail: bytes, strict: int, room: int
     assert results[0] == results[1]
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=400), st.booleans())
 def test_any_bytes_are_framed_without_an_error(tail: bytes, began: bool) -> None:
     given = [*handshake()] if began else []
@@ -560,7 +556,7 @@ def tcp(segment: Segment) -> bytes:
     return ethernet(ipv4(header + segment.payload, *ends, protocol=6))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(frames=FRAMES, cuts=st.lists(st.integers(24, 4000), max_size=4), data=st.data())
 def test_pieces_make_no_difference(
     tmp_path_factory: pytest.TempPathFactory, frames: list[bytes], cuts: list[int], data: Any
@@ -618,7 +614,7 @@ def tshark_bytes(path: Path) -> Iterator[int]:
     yield from ends.values()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from([b"\0", b"\0", b"\x18", b"\x2b", b"\x2c", b"\3", b"\4", b"\7",
                                  b"bela", b"bela\x28\1\0\x07"]), max_size=40))  # fmt: skip
 def test_candidates_are_all_places_at_which_their_pattern_matches(parts: list[bytes]) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.events import BEGUN, END, Ending, Kind
@@ -63,7 +63,6 @@ def test_recognition(prefix: bytes, began: bool, verdict: Match) -> None:
 
 
 @given(st.lists(st.integers(1, 700), max_size=12), st.booleans())
-@settings(deadline=None)
 def test_frames_do_not_depend_on_how_the_bytes_come(sizes: list[int], compiled: bool) -> None:
     framing = RaimsFraming(True, compile_it=compiled)
     found: list[bytes] = []
@@ -88,7 +87,6 @@ def test_after_a_hole_the_next_head_is_found() -> None:
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_damaged_streams_are_cut_alike_by_the_kernel(draw: st.DataObject) -> None:
     body = bytearray(STREAM * 2)
     for _ in range(draw.draw(st.integers(0, 4))):

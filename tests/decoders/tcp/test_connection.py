@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.events import Ending
@@ -687,7 +687,6 @@ def captured(draw: st.DrawFn) -> tuple[list[Segment], list[bytes], int]:
     return given, whole, len(stream) - len(covered)
 
 
-@settings(deadline=None)
 @given(captured())
 def test_frames_that_were_captured_come_out_once_and_in_order(
     drawn: tuple[list[Segment], list[bytes], int],
@@ -716,7 +715,6 @@ def test_a_flow_is_recognised_by_any_stretch_of_it() -> None:
     assert done.tcp["hole_bytes"] == 14
 
 
-@settings(deadline=None)
 @given(captured(), st.lists(st.integers(0, 60), max_size=4), st.integers(1, 200), st.booleans())
 def test_nothing_depends_on_batches(
     drawn: tuple[list[Segment], list[bytes], int], cuts: list[int], batch: int, by_carrier: bool
@@ -733,7 +731,6 @@ def test_nothing_depends_on_batches(
     assert parts.problems == once.problems
 
 
-@settings(deadline=None)
 @given(captured(), st.integers(0, 60))
 def test_a_capture_that_begins_later_loses_only_what_came_before(
     drawn: tuple[list[Segment], list[bytes], int], first: int
@@ -746,7 +743,6 @@ def test_a_capture_that_begins_later_loses_only_what_came_before(
     assert all(payload in left for payload in done.payloads)  # in the same order
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=60), max_size=8), st.booleans())
 def test_any_bytes_are_accounted(payloads: list[bytes], began: bool) -> None:
     given = [*handshake()] if began else []

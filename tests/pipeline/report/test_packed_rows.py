@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seqaudit.decoders.feeds.files import load_feed
@@ -21,7 +21,6 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allo
 ROWS = st.lists(st.dictionaries(st.text(), SCALARS | st.lists(st.lists(SCALARS)), max_size=3))
 
 
-@settings(deadline=None)
 @given(ROWS, st.slices(9))
 def test_packed_rows_are_the_rows(rows: list[dict[str, Any]], part: slice) -> None:
     with pytest.MonkeyPatch.context() as patched:

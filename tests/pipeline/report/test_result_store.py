@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.events import compact
@@ -57,7 +57,6 @@ def order(names: tuple[str, ...]) -> Any:
     return key
 
 
-@settings(deadline=None)
 @given(RESULTS, st.integers(1, 9), st.sampled_from([(), ("capture", "stream"), ("frame", "rule")]))
 def test_rows_of_a_kind_come_sorted(
     results: list[Result], size: int, first: tuple[str, ...]

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.events import EVENTS, NO_CONVERSATION, Kind
@@ -47,7 +47,6 @@ def as_spark_sorts(found: Iterable[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize("unit", ["conversation", "carrier"])
-@settings(deadline=None)
 @given(st.lists(st.lists(ROWS, min_size=1, max_size=9), min_size=1, max_size=5))
 def test_events_come_out_of_parts_in_their_order(unit: str, rows: list[list[Sent]]) -> None:
     with pytest.MonkeyPatch.context() as patch:

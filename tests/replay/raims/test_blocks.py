@@ -55,7 +55,7 @@ def test_removed_entries_make_room_and_empty_neighbours_are_joined() -> None:
     assert made.size_bytes == BLOCK_BYTES
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(1, 1200)), max_size=300))
 def test_no_block_is_overfull_and_none_is_lost(drawn: list[tuple[int, int]]) -> None:
     made = SubjectBlocks()

@@ -287,7 +287,7 @@ STARTED: Final = [
 ]  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @example(SILENT, HERE, {})
 @example(STARTED, ADDRESSES["A"], {})
 @given(

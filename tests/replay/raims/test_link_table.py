@@ -41,7 +41,7 @@ class Link:
 packets = st.tuples(st.sampled_from("abc"), st.sampled_from("nfw"), st.integers(1, 30))
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(packets, max_size=40))
 def test_holes_are_given_up_in_the_order_of_their_times(story: list[tuple[str, str, int]]) -> None:
     ours: list[tuple[int, str]] = []

@@ -806,7 +806,7 @@ class Naive:
         self.pending.clear()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.lists(st.sampled_from(["pass", "pass", "lose", "late"]), min_size=1, max_size=40),
     st.integers(1, 8),

@@ -339,7 +339,7 @@ QUERY_FATES = st.lists(st.sampled_from([ANSWER, LOSE_QUERY, LOSE_REPLY, LOSE_FIN
 DEPTHS, TURNS = st.integers(1, 6), st.integers(0, 3)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(STEPS)
 def test_without_recovery(steps: list[tuple[str, str]]) -> None:
     world = World(Subscriber(False, False, None), 1, None, [], 0)
@@ -347,7 +347,7 @@ def test_without_recovery(steps: list[tuple[str, str]]) -> None:
     compared(world)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(STEPS, DEPTHS, QUERY_FATES, TURNS)
 def test_gap_triggered_recovery(
     steps: list[tuple[str, str]], depth: int, fates: list[str], rtt: int
@@ -357,7 +357,7 @@ def test_gap_triggered_recovery(
     compared(world)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(STEPS_WITH_BEATS, DEPTHS, QUERY_FATES, TURNS)
 def test_recovery_with_heartbeats(
     steps: list[tuple[str, str]], depth: int, fates: list[str], rtt: int
@@ -367,7 +367,7 @@ def test_recovery_with_heartbeats(
     compared(world)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(STEPS, DEPTHS, QUERY_FATES, TURNS, st.sampled_from([0.05, 0.7, 3.0]))
 def test_recovery_with_periodic_queries(
     steps: list[tuple[str, str]], depth: int, fates: list[str], rtt: int, period: float
@@ -377,7 +377,7 @@ def test_recovery_with_periodic_queries(
     compared(world)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(STEPS, DEPTHS, QUERY_FATES, TURNS, st.integers(0, 4), st.integers(0, 6), st.booleans())
 def test_history_before_live_samples(
     steps: list[tuple[str, str]],
@@ -405,7 +405,7 @@ def test_without_recovery_a_gap_behind_a_history_of_one_is_a_miss_at_once() -> N
     compared(world)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(STEPS, DEPTHS, QUERY_FATES, TURNS, st.integers(0, 6))
 def test_a_late_publisher_and_its_token(
     steps: list[tuple[str, str]], depth: int, fates: list[str], rtt: int, before: int
