@@ -64,6 +64,11 @@ STATED: Final[Mapping[str, tuple[str, ...]]] = {
     "one-way": _OF_PEERS,
     "forwarded": _SEEN_TWICE,
     **dict.fromkeys(OTHER_CLOCK, _OF_TIME_FRAMES),
+    # of what stands behind its repair there are two, as the rule has it
+    "jitter": ("PG004", *_OF_TIME_FRAMES),
+    "tied": ("PG004", *_OF_TIME_FRAMES),
+    # where nobody says whose interface it is, no window of a daemon forgets a subject
+    "cut-off": ("RA007",),
     # a numbering began anew, whatever this member had forgotten by its clock
     "coarse": ("RA007", *_OF_TIME_FRAMES),
     "several": _BEGUN_LATER + _OF_PEERS,
