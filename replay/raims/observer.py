@@ -102,6 +102,10 @@ class Observer:
         over_tcp = any(link.startswith(TCP) for link in peer.inbox_links)
         return over_tcp and (len(self.met) > 1 or peer.introduced)
 
+    def ignores(self, peer: Peer) -> bool:
+        """Did it seem to take no messages of a peer, or not all?"""
+        return any(x.ignored for x in self.streams.values() if x.publisher == peer.bridge)
+
     def tells_of_peers(self, event: Event, detail: Mapping[str, object]) -> None:
         """It drops a peer, perhaps as it has taken no heartbeat of it for too long; or it may have
         done so in a word that is not captured: they are numbered."""
@@ -118,6 +122,8 @@ class Observer:
             return
         if detail.get("auth_stage") == SILENT and detail.get("time"):
             gone.dropped_though_heard |= gone.seems_heard(event.at_ns)
+        # it was a peer until now: what had seemed to come too late was perhaps taken
+        gone.doubted |= gone.by_clock and self.ignores(gone)
         gone.by_clock = False
         if not gone.dropped_told:
             gone.dropped_ns, gone.dropped_told = event.at_ns, True

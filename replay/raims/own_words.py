@@ -65,10 +65,9 @@ class Said:
 
 def weigh(state: RaimsState, observer: Observer) -> None:
     """At the end: what it told, what it did not, and whom it dropped."""
-    ignored = {stream.publisher for stream in observer.streams.values() if stream.ignored}
-    for peer in observer.peers.values():
+    for peer in observer.met.values():
         peer.is_met()
-        peer.doubted |= peer.by_clock and peer.bridge in ignored
+        peer.doubted |= peer.by_clock and observer.ignores(peer)
     _read(state, observer)
     _paused(state, observer)
     _told(state, observer)

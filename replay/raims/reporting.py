@@ -251,14 +251,14 @@ class RaimsReporter(Reporter[Subject]):
 
     def seemed_dropped(self, stream: RaimsStream) -> bool:
         """Was its publisher taken for dropped, and was not?"""
-        peer = self.observer.peers.get(stream.publisher)
+        peer = self.observer.met.get(stream.publisher)
         return peer is not None and peer.doubted
 
     def doubt(self, stream: RaimsStream, observer: Observer) -> str | None:
         """Why nobody can tell what of a stream the observer got; null: it can be told."""
         if stream.ignored and self.seemed_dropped(stream):
             return SEEMED_SILENT
-        peer = observer.peers.get(stream.publisher)
+        peer = observer.met.get(stream.publisher)
         if peer is not None and peer.told_more:
             return TOLD_MORE
         if self.engine.links.apart:

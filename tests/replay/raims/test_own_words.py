@@ -795,6 +795,24 @@ def test_a_peer_that_is_asked_for_an_answer_was_not_dropped() -> None:
     assert (stream.ignored, stream.delivered) == (1, [[F0, F0 + 1], [F0 + 2, F0 + 3]])
 
 
+@pytest.mark.parametrize("last", [None, "BYE", "DEL"])
+def test_whether_a_peer_that_seemed_silent_was_dropped_its_end_does_not_tell(
+    last: str | None,
+) -> None:
+    """The capture's clock may have been set forward; messages of a path have no time of their
+    own."""
+    world = World()
+    world.notice("HB", interval=4)
+    for number in (1, 2):
+        glsno(world, number, number, 30.0 + number)
+    if last == "DEL":
+        world.notice("DEL", 33.0, source=ME, seqno=1, sync_bridge=PEER)
+    elif last is not None:
+        world.notice(last, 33.0)
+    (stream,) = [r.detail for r in world.rows() if r.kind == STREAM]
+    assert (stream["ignored"], stream["delivered"]) == (None, None)
+
+
 @pytest.mark.parametrize("again_at", [9.0, 1.0])
 def test_when_a_peer_was_dropped_is_not_told_where_the_times_go_back(again_at: float) -> None:
     world = World()
