@@ -95,12 +95,24 @@ class Observer:
             return False
         return end_ns - self.beat_ns > self.interval_ns + self.interval_ns // 10
 
-    def may_pass_by(self, peer: Peer) -> bool:
-        """May what a peer says to it alone come by way of another daemon, over TCP? Another one is
-        heard, or one made the two known to each other: a capture of two hosts has nothing else of
-        it."""
-        over_tcp = any(link.startswith(TCP) for link in peer.inbox_links)
-        return over_tcp and (len(self.met) > 1 or peer.introduced)
+    @staticmethod
+    def may_pass_by(peer: Peer) -> bool:
+        """May what a peer says to it alone come by way of another daemon, over TCP? That one may be
+        joined to both of them, and a capture of these two hosts has nothing of it."""
+        return not peer.alone and any(link.startswith(TCP) for link in peer.inbox_links)
+
+    def counts_daemons(self, said_by: str | None, uid_csum: object) -> None:
+        """Its heartbeat, or one of a peer, has the bridges of all daemons that its sender knows, by
+        exclusive or (in mesh-plain-1 of three, in tcp-partition-1 of two)."""
+        if self.bridge is None or not isinstance(uid_csum, str):
+            return
+        for peer in self.peers.values():
+            if said_by in (self.bridge, peer.bridge):
+                both = int(self.bridge, 16) ^ int(peer.bridge, 16)
+                if uid_csum == f"{both:032x}":
+                    peer.alone = peer.alone is not False
+                elif uid_csum not in (self.bridge, peer.bridge):
+                    peer.alone = False
 
     def ignores(self, peer: Peer) -> bool:
         """Did it seem to take no messages of a peer, or not all?"""

@@ -17,7 +17,10 @@ UNREAD: Final = (
     "the connection was reset just behind messages of it: whether the daemon had read them by then "
     "cannot be told"
 )
-BY_OTHERS: Final = "over TCP another daemon may have passed them on, on a connection of its own"
+BY_OTHERS: Final = (
+    "over TCP another daemon may have passed them on, on a connection of its own; no heartbeat "
+    "says that there is none"
+)
 TOGETHER: Final = (
     "several daemons speak at the interface of this capture: which of them had what cannot be told"
 )

@@ -67,7 +67,8 @@ class Peer:
     spoken_frame: int = -1  # where the observer told it last what it tells only a peer
     passed_on: bool = False  # the observer passes on what it sends, or may
     joined_frame: int = -1  # of its last AUTH to the observer: at first it is joined to nobody else
-    introduced: bool = False  # a heartbeat of it came with no AUTH before: another one had it
+    #: Heartbeats say that it and the observer know no other daemon; null: they say nothing.
+    alone: bool | None = None
     unread: bool = False  # numbers of it came just before their connection was reset
     taken_up: bool = False  # again, by a datagram, behind a time for which it was dropped
     lapsed: bool = False  # it was heard while the observer said nothing for long
@@ -169,7 +170,6 @@ class Peer:
         """A message that says that it lives, or authenticates it."""
         if word == "HB" and stamp_ns is not None:
             self.beats.append((mark.frame, stamp_ns))
-            self.introduced |= self.met_frame < 0
         self.is_known(mark.at_ns, link)
         self.revived = self.dropped and (self.revived or word not in LAST_WORDS)
         if word == "AUTH":

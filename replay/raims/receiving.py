@@ -278,6 +278,7 @@ class Receiving:
         if word in ("HELO", "HB", "AUTH") and isinstance(start, int):
             self._state.members.users.setdefault(event.source, Peer(event.source)).start_ns = start
         if word == "HB":
+            self._state.observer.counts_daemons(event.source, detail.get("uid_csum"))
             self._state.convergence.heartbeat(event, detail)
             if event.stamp is not None and event.first_mark() == mark:
                 self._steps(event, peer)

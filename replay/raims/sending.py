@@ -81,6 +81,7 @@ class Sending:
             start = detail.get("start")
             if event.source == observer.bridge:
                 observer.beats(event.at_ns, detail.get("interval"))
+                observer.counts_daemons(event.source, detail.get("uid_csum"))
             if event.wire_kind == "HB" and event.stamp is not None:
                 spread(self._state.own_skew, event.at_ns - event.stamp)
             if isinstance(start, int) and event.source == observer.bridge:

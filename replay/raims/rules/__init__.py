@@ -82,7 +82,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "RA010", "inbox-loss",
         "Point-to-point messages of a peer were lost.",
         "A step in the numbers of one peer and message type, over point-to-point packets that are "
-        "captured without a hole; what the daemon has acknowledged it had.",
+        "captured without a hole; what the daemon has acknowledged it had. Over TCP another daemon "
+        "may have passed them on, unless heartbeats (uid_csum) say that there is none.",
         "If there are few, nothing: the daemons repeat what they need. Many of them mean a cut "
         "link or a restart.",
         "raims.md 9.2; raims message loss document"),
@@ -128,7 +129,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "RA016", "clock-skew",
         "A publisher's clock differs from the clock of the capture.",
         "Publisher time against capture time of three messages or more that did not wait and are "
-        "no repairs, beyond 2 s. Where several daemons are off alike it is the capture's clock.",
+        "no repairs, beyond 2 s. Where several daemons are off alike it is the capture's clock; of "
+        "one alone nobody can tell which is off.",
         "Synchronise the clocks: the age at which windows drop messages, and convergence, depend "
         "on them.",
         "raims.md 15.6"),

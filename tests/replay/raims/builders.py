@@ -119,6 +119,13 @@ class World:
         columns = {k: how.pop(k) for k in names if k in how}
         self.feed(at, wire_kind=word, **(base | columns), detail=json.dumps(how) if how else None)
 
+    def alone(self, *others: str) -> None:
+        """The observer's heartbeat says that it knows its peer, and these."""
+        known = 0
+        for bridge in (ME, PEER, *others):
+            known ^= int(bridge, 16)
+        self.notice("HB", source=ME, stream=f"tcp:x|{ME}|.HB", uid_csum=f"{known:032x}")
+
     def data(self, value: int, at: float = 0.0, **how: Any) -> None:
         subject = how.pop("subject", "_1.A")
         how.setdefault("stream", f"tcp:x|{PEER}|{subject}")

@@ -302,6 +302,7 @@ def test_what_cannot_be_read_may_be_a_message_of_any_stream(word: str, kind: Kin
 def test_what_cannot_be_read_of_other_links_hides_numbers(link: str) -> None:
     for unread in (False, True):
         world = World()
+        world.alone()
         for number, word in enumerate(("PING", "UNREAD", "PING"), 1):
             if link.startswith("inbox:"):
                 world.engine.feed(inbox_packet(number, number / 10, own=False))
@@ -321,6 +322,7 @@ def test_a_step_of_a_peer_is_likely_where_it_may_have_been_dropped_in_a_word_not
     """What the observer tells the peer behind the step shows that it had not dropped it."""
     own = "pgm:0a0b.1"
     world = World()
+    world.alone()
     world.notice("HB")
     world.sees(packet("ODATA", 1, 0.0, stream=f"{own}|", source=HERE))
     for number, at in ((1, 0.1), (3, 0.5)):
