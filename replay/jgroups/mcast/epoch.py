@@ -117,7 +117,7 @@ class Epoch:
             if self.bases.get(member, int(levels[0])) < int(levels[0]):
                 del self.bases[member]
         known = set(self.bases)
-        self._based(event, event.first_mark())
+        self._based(event, None)
         self.bases = dict.fromkeys(newcomers, 0) | self.bases
         self.let_in |= self.bases.keys() - known
 

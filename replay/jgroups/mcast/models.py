@@ -31,6 +31,8 @@ class Models:
         self._document = parameters.value("rules") == "document"
         self._at_member = vantage.kind == MEMBER
         self._began: Mark | None = None
+        # what was asked for and is lacked still is asked for again with every tick (4.4)
+        self._rest_ns = max(SECOND_NS, int(parameters.value("xmit_interval_ms")) * 1_000_000)
 
     def begins(self, mark: Mark) -> None:
         """Something of the cluster was captured: the first such moment counts."""
@@ -63,7 +65,7 @@ class Models:
     def passing(self, event: Event) -> PassingModel:
         """Of a stream that begins to pass with an event."""
         assert self._began is not None and event.seqno is not None
-        long = self.elapsed.at_least(self._began, event.first_mark()) >= SECOND_NS
+        long = self.elapsed.at_least(self._began, event.first_mark()) >= self._rest_ns
         bound = 0 if long and event.seqno == 1 else None
         beginning = Beginning(self._began, self.elapsed, bound)
         return PassingModel(event.seqno, beginning, at_sender=self._at_member)
@@ -71,7 +73,7 @@ class Models:
     def long_before(self, mark: Mark) -> bool:
         """Does the capture go back so far that what was asked for then is not asked for again?"""
         assert self._began is not None, "something was captured"
-        return self.elapsed.at_least(self._began, mark, trusted_ns=QUIET_NS) >= SECOND_NS
+        return self.elapsed.at_least(self._began, mark, trusted_ns=QUIET_NS) >= self._rest_ns
 
     def receiver(
         self,

@@ -527,6 +527,30 @@ def test_an_answer_may_be_to_an_attempt_to_join_before_the_one_that_was_captured
     assert told == {"lost": lost, "sent_before": sent_before}
 
 
+@pytest.mark.rule("R16")
+def test_the_digest_of_a_merge_may_be_older_than_the_capture() -> None:
+    """Its leader collects it before it tells the view, and no time bounds by how much."""
+    merge = view("ABC", 3, 1, digest={"A": (0, 0), "C": (6, 6)}, merge=True)
+    story = (join_rsp("AB", 2, digest={"A": (0, 0)}), 3_000, merge, msg(7, by=C))
+    late = (msg(9, by=C), 1000, xmit_req(8, of=C), msg(8, by=C))
+    told = heard("B", *story, *late).told("lost", "sent_before", sender=C)
+    assert told == {"lost": None, "sent_before": 1}
+    later = (msg(8, by=C), msg(10, by=C), 1000, xmit_req(9, of=C), msg(9, by=C))
+    told = heard("B", *story, *later).told("lost", "sent_before", sender=C)
+    assert told == {"lost": 1, "sent_before": 0}  # 8 came behind 7, and nobody had asked for it
+
+
+@pytest.mark.rule("W1")
+@pytest.mark.parametrize(("interval", "sent_before"), [(2_500, 0), (3_500, 1)])
+def test_what_was_asked_before_the_capture_is_asked_again_with_every_tick(
+    interval: int, sent_before: int
+) -> None:
+    answer = join_rsp("AB", 2, digest={"A": (7, 7)})
+    story = dated((3_000, join_req(), answer, msg(9), 3_000, xmit_req(8), msg(8)))
+    told = played("B", story, began_ms=0, xmit_interval_ms=interval).told("sent_before")
+    assert told == {"sent_before": sent_before}
+
+
 @pytest.mark.rule("A6")
 def test_without_ids_and_request_a_late_message_is_recovered_or_late() -> None:
     told = heard("B", JOINED, msg(1), msg(3), TICK - 2, msg(2))  # one interval after 1
