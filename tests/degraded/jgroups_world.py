@@ -1,11 +1,12 @@
 """Members that come and go, by the rules of jgroups.md 5, captured at one host of their cluster.
 
 ``python -m tests.degraded.jgroups_world --seeds 1-20`` plays worlds in which members of NAKACK4
-join, leave, crash, start again at the same address, and are cut off and merge. The capture at one
+join, leave, crash, start again at the same address, and are cut off and merge. Who joins asks again
+when no answer comes in time, and what a merge collects is older than its view. The capture at one
 host is spoiled in every way, and what is said of it is held against what was so.
 
 Written one message at a time and without the code under test; what the world leaves out (capacity,
-flow control, messages of unicasts) no rule here depends on.
+flow control, ACKs of unicasts) no rule here depends on.
 """
 
 import heapq
@@ -54,6 +55,9 @@ PORT: Final = 7800
 OOB, NO_RELIABILITY = 1, 16
 JOIN_REQ, JOIN_RSP, VIEW, INSTALL_MERGE_VIEW = 1, 2, 5, 8
 BURSTS: Final = (1, 3, 12)
+#: Between two attempts to join, and from a merge's digests to its views.
+JOIN_TIMEOUTS: Final = (700, 1_500, 3_000)
+COLLECTED: Final = (5, 5, 400, 1_600)
 Pair = tuple[str, str]  # sender, receiver
 ViewId = tuple[str, int]
 
@@ -82,6 +86,8 @@ class Process:
         self.windows: dict[str, Window] = {}
         self.view: tuple[ViewId, tuple[str, ...]] | None = None
         self.queue: list[tuple[str, int, bytes]] = []  # until it has joined (R1)
+        self.unicasts: dict[str, tuple[int, int]] = {}  # conn_id and highest seqno, by peer
+        self.heard: set[tuple[str, int]] = set()  # unicasts that came
         self.alive, self.idle = True, True
         self.awake = 0  # it reads nothing before
         world.at(at + world.rng.randrange(TICK), self.tick)
@@ -100,6 +106,27 @@ class Process:
     def to(self, member: str, body: bytes, word: str, *told: Any, **rest: Any) -> None:
         frame = single(body, by=self.uuid, to=member, **rest)
         self.world.send(self, frame, member, word, self.uuid, *told)
+
+    def reliably(self, member: str, body: bytes, word: str, *told: Any, **rest: Any) -> None:
+        """By UNICAST3: with every tick again until it has come (4.1, 4.3)."""
+        conn_id, last = self.unicasts.get(member, (len(self.unicasts), 0))
+        self.unicasts[member] = conn_id, (seqno := last + 1)
+        numbered = data3(seqno, conn_id, first=seqno == 1)
+        frame = single(body, numbered, by=self.uuid, to=member, **rest)
+        self._again(member, frame, seqno, word, told)
+
+    def _again(self, member: str, frame: bytes, seqno: int, word: str, told: tuple[Any, ...]
+               ) -> None:  # fmt: skip
+        other = self.world.process(member)
+        if self.alive and other.alive and (self.uuid, seqno) not in other.heard:
+            self.world.send(self, frame, member, "unicast", self.uuid, seqno, word, told)
+            self.world.at(self.world.now + TICK, self._again, member, frame, seqno, word, told)
+
+    def unicast(self, by: str, seqno: int, word: str, told: tuple[Any, ...]) -> None:
+        """What comes again is no news; out of band, so in any order."""
+        if (by, seqno) not in self.heard:
+            self.heard.add((by, seqno))
+            getattr(self, word)(by, *told)
 
     def ask(self, member: str, seqnos: list[int]) -> None:
         """XMIT_REQ (2.4, 2.5)."""
@@ -197,17 +224,22 @@ class Process:
     def digest(self) -> dict[str, int]:
         return {m: w.hd for m, w in self.windows.items()} | {self.uuid: len(self.sent)}
 
-    def lets_in(self, joiner: "Process") -> None:
-        """As coordinator: JOIN_RSP, and the new view; one that is in it already is told again."""
-        assert self.view is not None
+    def asked(self, by: str) -> None:
+        """JOIN_REQ: as coordinator JOIN_RSP, and the new view; who is in it is told again."""
+        joiner = self.world.process(by)
+        if self.view is None or self.view[1][0] != self.uuid or not joiner.alive:
+            return
+        if self.world.merging or self.world.cut:
+            self.world.at(self.world.now + 100, self.asked, by)
+            return
         view, members = self.view
         if joiner.uuid not in members:
             view, members = (self.uuid, view[1] + 1), (*members, joiner.uuid)
         digest = {member: self.digest().get(member, 0) for member in members}
         pairs = b"".join(vpair(low, low) for low in digest.values())
         told = b"\1\3" + _written(view, members) + i16(len(members)) + pairs
-        self.to(joiner.uuid, _gms(JOIN_RSP), "joined", view, members, digest,
-                payload=sized(told), flags=NO_RELIABILITY)  # fmt: skip
+        self.reliably(joiner.uuid, _gms(JOIN_RSP), "joined", view, members, digest,
+                      payload=sized(told), flags=OOB)  # fmt: skip
         if view != self.view[0]:
             self.cast(members)
 
@@ -240,13 +272,19 @@ class Process:
             if one is not self:
                 self.to(one.uuid, _gms(INSTALL_MERGE_VIEW), "told", payload=sized(told),
                         flags=NO_RELIABILITY)  # fmt: skip
+        self.world.merging = len(parts)
+        late = self.world.rng.choice(COLLECTED)
         for place, one in enumerate(parts):
-            self.world.at(self.world.now + 5 * place, one.cast_merged, view, members, digest, told)
+            when = self.world.now + late + 5 * place
+            self.world.at(when, one.cast_merged, view, members, digest, told)
 
     def cast_merged(self, view: ViewId, members: tuple[str, ...], digest: Mapping[str, int],
                     told: bytes) -> None:  # fmt: skip
         again = self.cast_merged, view, members, digest, told
-        if self.alive and not self.world.sleeps([self], *again):
+        if self.alive and self.world.sleeps([self], *again):
+            return
+        self.world.merging -= 1
+        if self.alive:
             self.install(view, members, digest)
             self.world.casts[self.uuid, len(self.sent) + 1] = view, members, digest
             self.multicast(_gms(VIEW), payload=told)
@@ -284,6 +322,8 @@ class World:
         self.casts: dict[tuple[str, int], tuple[ViewId, tuple[str, ...], Mapping[str, int]]] = {}
         self.running: dict[str, Process] = {}  # by host
         self.ever: list[Process] = []
+        self.merging = 0  # parts that have not cast the view of a merge yet
+        self.join_timeout = rng.choice(JOIN_TIMEOUTS)
         self.cut: set[str] = set()  # hosts that nobody else hears, nor they others
         self.frames: list[tuple[int, bytes]] = []
         self._ids: Counter[tuple[str, str]] = Counter()
@@ -296,6 +336,9 @@ class World:
 
     def living(self) -> list[Process]:
         return [one for one in self.running.values() if one.alive]
+
+    def process(self, member: str) -> Process:
+        return next(one for one in self.ever if one.uuid == member)
 
     def run(self) -> bytes:
         """The capture."""
@@ -334,19 +377,11 @@ class World:
         if not members and all(p.view is None for p in self.living()):
             one.view = (one.uuid, 0), (one.uuid,)
             self.truth.views.add((one.uuid, 0))
-        elif coordinator is not None and not self.sleeps([coordinator], self._joins, one):
-            if self.cut:
-                self.at(self.now + 500, self._joins, one)
-                return
-            body = header(48, 82, b"\0" + vlong(1) + i16(1) + b"\1")
-            if self.rng.random() < 0.5:
-                body = data3(1, 1, first=True)
-            one.to(coordinator.uuid, body, "told")
-            one.to(coordinator.uuid, _gms(JOIN_REQ), "told", payload=sized(None))
-            coordinator.lets_in(one)
-            self.at(self.now + 1_000, self._joins, one)
-        else:
+        elif coordinator is None or self.cut:
             self.at(self.now + 500, self._joins, one)
+        else:
+            one.reliably(coordinator.uuid, _gms(JOIN_REQ), "asked", payload=sized(None))
+            self.at(self.now + self.join_timeout, self._joins, one)
 
     def _bursts(self, host: str) -> None:
         one = self.running.get(host)
@@ -379,7 +414,7 @@ class World:
     def _ends(self, host: str, *, after: int) -> None:
         """It is put out by the coordinator; and may start again, sooner or later."""
         one = self.running.get(host)
-        if one is None or not one.alive or len(self.living()) < 2 or self.cut:
+        if one is None or not one.alive or len(self.living()) < 2 or self.cut or self.merging:
             return
         one.alive = False
         self.at(self.now + after, self._put_out, one.uuid)
@@ -388,6 +423,9 @@ class World:
 
     def _put_out(self, gone: str) -> None:
         there = [p for p in self.living() if p.view is not None and gone in p.view[1]]
+        if self.merging:
+            self.at(self.now + 100, self._put_out, gone)
+            return
         if self.sleeps(there, self._put_out, gone):
             return
         if there:
@@ -399,7 +437,7 @@ class World:
 
     def _is_cut(self, host: str) -> None:
         one = self.running.get(host)
-        if self.cut or one is None or not one.alive or one.view is None:
+        if self.cut or self.merging or one is None or not one.alive or one.view is None:
             return
         if len(self.living()) < 2 or any(p.view is None for p in self.living()):
             return
@@ -502,7 +540,8 @@ _OF_OTHERS: Final = ("CP", "UC")
 
 def refuted(found: claims.Finding, world: World, way: str) -> str | None:
     """Why a proven finding is not so."""
-    if found.rule.startswith(_OF_OTHERS) and found.rule != "CP007":
+    of_others = found.unicast or found.rule.startswith(_OF_OTHERS)
+    if of_others and (found.unicast or found.rule != "CP007"):
         return None
     if found.rule == "MC009":
         more = (found.count or 0) > len(world.truth.views)

@@ -27,6 +27,8 @@ def test_in_these_worlds_members_go_come_again_and_merge() -> None:
     assert any(len(world.ever) > len(world.hosts) for world in worlds)
     assert any(len(told[1]) < len(world.hosts) for world in worlds for told in world.casts.values())
     assert any(told[2] for world in worlds for told in world.casts.values())
+    asked = [last for world in worlds for one in world.ever for _, last in one.unicasts.values()]
+    assert 1 in asked and max(asked) > 1  # who joins asks again
     for kind in ("lost", "lacked", "overtaken", "copies"):
         assert any(any(getattr(world.truth, kind).values()) for world in worlds)
 
