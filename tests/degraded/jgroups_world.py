@@ -380,6 +380,8 @@ class World:
         elif coordinator is None or self.cut:
             self.at(self.now + 500, self._joins, one)
         else:
+            if self.pauses and self.rng.random() < 0.5:  # so that the answer is late
+                coordinator.awake = self.now + self.rng.choice((1_000, 3_500))
             one.reliably(coordinator.uuid, _gms(JOIN_REQ), "asked", payload=sized(None))
             self.at(self.now + self.join_timeout, self._joins, one)
 
@@ -538,7 +540,7 @@ _ASKER: Final = re.compile(r"([0-9a-f]{8}) asked for ")
 _OF_OTHERS: Final = ("CP", "UC")
 
 
-def refuted(found: claims.Finding, world: World, way: str) -> str | None:
+def refuted(found: claims.Finding, world: World, *ways: str) -> str | None:
     """Why a proven finding is not so."""
     of_others = found.unicast or found.rule.startswith(_OF_OTHERS)
     if of_others and (found.unicast or found.rule != "CP007"):
@@ -546,7 +548,7 @@ def refuted(found: claims.Finding, world: World, way: str) -> str | None:
     if found.rule == "MC009":
         more = (found.count or 0) > len(world.truth.views)
         return f"{found.count} of {len(world.truth.views)} views" if more else None
-    if found.rule in claims.stated((way,)):
+    if found.rule in claims.stated(ways):
         return None
     says = _SAYS.get(found.rule)
     if says is None:
@@ -602,6 +604,7 @@ def spoiled(
         for way in ways:
             for choice in way.picked(subject, sample, seed):
                 made: Spoiled = way.spoil(subject, choice)
+                names = made.ways or (way.name,)
                 done = auditing.audit(made, {"R.pcap": world.here}, {}, Path(name))
                 found = claims.findings(done.report)
                 if tally is not None:
@@ -611,10 +614,10 @@ def spoiled(
                     yield way.name, text_of(choice), done.crash
                     continue
                 for one in found:
-                    why = refuted(one, world, way.name) if one.certainty == "proven" else None
+                    why = refuted(one, world, *names) if one.certainty == "proven" else None
                     if why is not None:
                         yield way.name, text_of(choice), f"{one.rule}: {one.text} ({why})"
-                made_up = way.name.startswith(("bytes-", "bits-"))  # of figures as well
+                made_up = any(name.startswith(("bytes-", "bits-")) for name in names)  # of figures
                 for what in wrong_figures(done.report, world) if made.at and not made_up else ():
                     yield way.name, text_of(choice), what
 

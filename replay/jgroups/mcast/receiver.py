@@ -101,7 +101,7 @@ class ReceiverModel(CopiesOfArrived):
         self._told: deque[int] = deque(maxlen=LAST_TOLD)  # by HIGHEST_SEQNO
         self._last_id: int | None = None  # the newest of the datagrams so far
         self.ended: tuple[Mark, str] | None = None
-        self.moved: Mark | None = None  # by a merge, or it may have been
+        self._was_silent = False  # its sender, since this member's last word, for long enough
         self._any_oob = False
         self._interval_given = interval_given
         self._at_once = document  # its scan asks for every gap that it finds (D11)
@@ -130,6 +130,9 @@ class ReceiverModel(CopiesOfArrived):
             self.doubts.unsure.add(event.seqno, event.stop_seqno)
         first, stop, arrival = event.seqno, event.stop_seqno, event.arrival()
         self.acks.see(arrival.first)
+        heard = self.tracker.last
+        if heard is not None and arrival.first.at_ns - heard.at_ns >= self._merge_ns:
+            self._was_silent = True
         if first < self.start:
             self.before_start += min(stop, self.start) - first
             first = min(stop, self.start)
@@ -309,7 +312,9 @@ class ReceiverModel(CopiesOfArrived):
                 self._may_be_skipped.add(unseen, level + 1)
             heard = self.tracker.last
             unheard = heard is None or mark.at_ns - heard.at_ns >= self._merge_ns
-            self.moved = mark if unheard and level > self.own_level else self.moved
+            if (unheard or self._was_silent) and level >= self.own_level:
+                self.moved = mark
+        self._was_silent = False
         return same
 
     def _had(self, first: int, stop: int, mark: Mark, *, same: bool) -> list[Range]:

@@ -30,6 +30,7 @@ class CopiesOfArrived(JudgedStream):
         own_level: it said that it has delivered up to it.
         undecided: asked for after its arrival; no ACK or digest tells.
         waited: for the join or a view: it may have dropped them.
+        moved: a merge has moved the window, or may have, before this.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class CopiesOfArrived(JudgedStream):
         self.undecided = Note()
         self.origin = origin
         self.own_level = low if known else 0
+        self.moved: Mark | None = None
         self._level_at: Mark | None = None  # when it said so
         self._id_at_level: int | None = None  # newest of the datagrams that came before it did
 
@@ -132,8 +134,10 @@ class CopiesOfArrived(JudgedStream):
 
     def _asked_after(self, had: list[Range], came: Mark, mark: Mark) -> None:
         """Asked for after it came, and what told of it came later: that was read, this not. What
-        came before the window is known to be there may have come from no member."""
-        there = self.origin.there_before(came)
+        came before the window is known to be there may have come from no member, and what came
+        before a merge to a window that was replaced, or to none."""
+        moved = self.moved is not None and came.frame <= self.moved.frame
+        there = self.origin.there_before(came) and not moved
         late = read_between(self._elapsed, came, mark)
         for piece in (RangeSet(had) & self._in_order) - self.ways.by_rebuilt if there else ():
             self._asked_there.add(*piece)

@@ -551,6 +551,18 @@ def test_what_was_asked_before_the_capture_is_asked_again_with_every_tick(
     assert told == {"sent_before": sent_before}
 
 
+@pytest.mark.rule("R5")
+@pytest.mark.rule("R19")
+@pytest.mark.parametrize(("silence", "sure"), [(1_000, "proven"), (6_000, "likely")])
+def test_what_comes_after_a_long_silence_may_come_before_a_merge(silence: int, sure: str) -> None:
+    """Its sender is cut off, comes to be heard again, and is no member here until they merge."""
+    before = (JOINED, msg(1, ip_id=1), 500, ack(1), silence, msg(2, ip_id=2))
+    asked = (msg(4, ip_id=4), 400, xmit_req(2, 3), 500, xmit_req(2, 3))
+    copies = (5, msg(2, ip_id=5), msg(3, ip_id=6), ack(4))
+    found = heard("B", *before, *asked, *copies).findings("MC001")
+    assert found == [("MC005", sure, [[2, 2]])]
+
+
 @pytest.mark.rule("A6")
 def test_without_ids_and_request_a_late_message_is_recovered_or_late() -> None:
     told = heard("B", JOINED, msg(1), msg(3), TICK - 2, msg(2))  # one interval after 1
