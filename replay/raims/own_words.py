@@ -180,14 +180,13 @@ def _learn_window(state: RaimsState, observer: Observer) -> None:
 
 
 def _drop_silent(state: RaimsState, observer: Observer) -> None:
-    """Peers whose heartbeats have ended are dropped with their counters, unless the capture may
-    lack what they said."""
+    """Peers whose heartbeats have ended are dropped with their counters, by the clock alone."""
     later = [o.start_ns for o in state.members.observers if o.start_ns > observer.start_ns]
     end_ns = min(later, default=state.last_ns)
     for peer in observer.peers.values():
-        silent = peer.is_silent(end_ns) and not peer.dropped
-        if silent and not state.links.may_lack(peer.heard_frame):
+        if peer.is_silent(end_ns) and not peer.dropped:
             peer.dropped_ns = (peer.heard_ns or 0) + peer.limit_ns
+            peer.by_clock = True
 
 
 def _told(state: RaimsState, observer: Observer) -> None:

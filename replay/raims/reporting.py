@@ -220,7 +220,7 @@ class RaimsReporter(Reporter[Subject]):
             return own_words.HEARD_SINCE if peer.beats_since(peer.met_frame) > 1 else None
         if unsure := self.unsure_of_drop(peer, peer.spoken_frame):
             return unsure
-        if peer.by_clock and links.may_lack():
+        if (peer.by_clock or peer.doubted) and links.may_lack():
             return SEEMED_SILENT
         ended = peer.dropped_ns is not None and links.has_ended(peer.links)
         return CONNECTIONS if ended else None

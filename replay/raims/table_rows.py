@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
+from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.results import Result, Row
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.advisories import INBOUND, OUTBOUND, Advisory, Outbound
@@ -207,7 +208,7 @@ def _unknown(report: RaimsReporter, observer: Observer, peer: Peer) -> dict[str,
 def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) -> PeerLossRow:
     """A row of ``show loss``, and the truth beside it."""
     lower, upper, false = 0, 0, 0
-    bounded, copies = True, False
+    bounded, copies, timed = True, False, True
     unknown = _unknown(report, observer, peer)
     for (publisher, _), stream in observer.streams.items():
         if publisher != peer.bridge:
@@ -228,6 +229,13 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
             bounded = False
         else:
             upper += most
+        # of what was told of, when it was given up may be known only about
+        timed = timed and all(
+            hole.loss is Certainty.PROVEN
+            for loss in stream.truth.losses
+            if loss.missing is not None
+            for hole in loss.missing.holes
+        )
     told = "lost" not in unknown
 
     def count(name: str, counter: LossCounter) -> int | None:
@@ -261,7 +269,7 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         "not_sub": count("not_sub", peer.not_subscribed),
         "not_sub_ns": grew("not_sub", peer.not_subscribed),
         "msg_loss": count("msg_loss", peer.msg_loss),
-        "msg_loss_ns": grew("msg_loss", peer.msg_loss),
+        "msg_loss_ns": grew("msg_loss", peer.msg_loss) if timed else None,
         "ibx_loss": count("ibx_loss", peer.inbox_loss),
         "ibx_loss_ns": grew("ibx_loss", peer.inbox_loss),
     }

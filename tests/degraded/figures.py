@@ -113,6 +113,8 @@ def beside(whole: Mapping[str, Any], other: Mapping[str, Any], *, timed: bool = 
                 upper = None if upper is None else upper + (of.get("open") or 0)
                 least = of[name] if (counts if name == "counted_loss" else same) else 0
                 if name in ("lost", "unrecovered"):
+                    if row.get("lost_upper", row.get("lost")) != row.get("lost"):
+                        least = 0  # a bound, as another capture may have told of more
                     least = max(0, least - _lost_before(whole, row["id"], row["first_seqno"]))
                 told.count(name, row["id"], row[name], least, upper)
         figures_daemons.of_streams(row, of, told.count)

@@ -824,15 +824,18 @@ def test_when_a_peer_was_dropped_is_not_told_where_the_times_go_back(again_at: f
     assert ("dropped_ns" in row["unknown"]) == (again_at < 8)
 
 
+@pytest.mark.parametrize("word", ["PING", "HB"])
 @pytest.mark.parametrize("hole", [False, True])
-def test_when_a_peer_was_dropped_is_not_told_where_a_heartbeat_may_be_missing(hole: bool) -> None:
+def test_when_a_peer_was_dropped_is_not_told_where_a_heartbeat_may_be_missing(
+    hole: bool, word: str
+) -> None:
     world = World()
     world.notice("HB", interval=4)
     if hole:
         world.notice("HOLE", 1.0, stream="tcp:x|", source=None)
-    world.notice("PING", 30.0)
+    world.notice(word, 30.0, source=PEER if word == "PING" else ME)
     (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
-    assert ("dropped_ns" in row["unknown"]) == hole
+    assert ("dropped_ns" in row["unknown"], row["dropped_ns"] is None) == (hole, hole)
 
 
 @pytest.mark.parametrize("beats", [1, 2])
@@ -1032,3 +1035,26 @@ def test_of_a_daemon_that_was_dropped_and_taken_up_again_inbox_losses_are_not_to
     world.notice("AUTH", 10.0, seqno=4, destination=ME)
     (row,) = world.table("loss")
     assert row["ibx_loss"] is None
+
+
+@pytest.mark.parametrize("rounds", [9, 10])
+def test_when_a_loss_was_counted_is_not_told_where_a_request_for_it_may_be_missing(
+    rounds: int,
+) -> None:
+    """The daemon tells of the loss; by the requests that are captured it gave up at another
+    time."""
+    world = World()
+    for sqn in (1, 3):
+        at = 0.0 if sqn == 1 else 60.0
+        world.sees(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+        if sqn == 1:
+            world.sees(packet("SPM", 2, 0.1, stream=f"{LINK}|"))
+            for turn in range(rounds):
+                world.sees(nak_on_link(2, 0.2 + turn / 2))
+            for moment in (6.0, 7.0):
+                world.sees(packet("SPM", 2, moment, stream=f"{LINK}|"))
+    world.notice("LOSS", 60.1, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=1,
+                 ref_seqno=F0 + 3, ms_tot=1)  # fmt: skip
+    (row,) = world.table("loss")
+    assert (row["msg_loss"], row["msg_loss_ns"] is not None) == (1, rounds == 10)
