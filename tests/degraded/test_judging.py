@@ -260,6 +260,9 @@ def test_figures_of_a_spoiled_capture_are_no_others_than_those_of_the_whole() ->
     assert wrong(said("3-8", 1, [[3, 4], [7, 8]])) == []
     assert wrong(said("3-8", 3, [[3, 3], [7, 8]])) == ["lost", "delivered", *COUNTERS]
     assert wrong(said("1-9", 1, None)) == ["lost", "msg_loss"]
+    bounded = said("1-9", 1, None)
+    bounded["streams"][0]["lost_upper"] = 7  # another capture would tell how many
+    assert wrong(bounded) == ["msg_loss"]
     assert wrong(said("1-9", 2, [])) == ["delivered"]
     copied = said("1-9", 2, [[1, 4], [7, 8], [2, 2], [9, 9], [3, 3]])
     early, more = [[1, 4], [7, 8], [2, 2]], [[1, 4], [7, 8], [2, 2], [2, 2]]
