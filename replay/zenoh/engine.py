@@ -44,7 +44,7 @@ from seqaudit.replay.zenoh.hops import AcceptedFrames, FragmentedMessage
 from seqaudit.replay.zenoh.in_document import InDocument
 from seqaudit.replay.zenoh.keys import UNRESOLVED, advanced
 from seqaudit.replay.zenoh.link import HANDSHAKE, Link, first_hop, last_hop
-from seqaudit.replay.zenoh.moments import Moments
+from seqaudit.replay.zenoh.moments import ASKS_NS, Moments
 from seqaudit.replay.zenoh.parameters import PARAMETERS
 from seqaudit.replay.zenoh.queries import Queries
 from seqaudit.replay.zenoh.reasons import LAPSED, LINKS, UNDECLARED, UNJOINED
@@ -271,10 +271,11 @@ class ZenohEngine:
             self.moments.worth.add(Span(Doubt.UNDECODED, BEGINNING, END, LINKS))
             for source in self.sources.all.values():
                 source.untold = LINKS
+        asks_ns = END if self.link.multicast else self.moments.last_ns - ASKS_NS
         for subscriber in self.audience.subscribers.values():
             if self.moments.worth.spans or subscriber.history_asked:
                 subscriber.learns = False  # records out of order look like late samples
-            subscriber.finish()
+            subscriber.stops(asks_ns)
             self.audience.lanes_of(subscriber).finish()
         self.audience.settle()
         if self.world is not None:

@@ -21,6 +21,9 @@ MAX_GAPS: Final = 10_000
 #: A sn above it shows that the counter does not wrap within a capture that anybody can read: with
 #: 8 or 16 bits as many frames as the space has numbers may be missing without a trace.
 NARROW: Final = 0x3FFF
+#: How far apart two sns of one counter may be found, if one of them is its first or next: by chance
+#: one in 2,000 is so near (28 bits).
+NEAR: Final = 1 << 17
 #: Bytes of unfinished messages of one session; what comes beyond stays unread.
 MAX_HELD: Final = 16 << 20
 #: Before every frame.
@@ -182,6 +185,17 @@ class HopCounter:
         self._headless = initial is None
         self._final_at: int | None = None  # sn of a final fragment, if it was the last frame
         self._open_at: int | None = None  # sn of a fragment with more to come, likewise
+
+    def near(self, following: int) -> bool:
+        """Whether a sn that its sender says to be its next one may be this counter's."""
+        if self.last is None:
+            return False
+        return abs(unwrap(following & self.mask, self.last + 1, self.mask) - self.last - 1) < NEAR
+
+    @property
+    def resolved(self) -> bool:
+        """Whether it is known how many bits its numbers have."""
+        return self.known_start or self.wide
 
     def frames_came(
         self, first: int, stop: int, came: Mark, until: Mark, *, copy: bool = False

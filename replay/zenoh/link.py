@@ -17,16 +17,14 @@ from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ip_ids import SocketIds
 from seqaudit.replay.zenoh.both_ends import address
 from seqaudit.replay.zenoh.floods import Floods
-from seqaudit.replay.zenoh.hops import EVER, Hop, HopCounter, UnfinishedBytes, initial_sn
+from seqaudit.replay.zenoh.hops import EVER, NEAR, Hop, HopCounter, UnfinishedBytes, initial_sn
 
 MASKS: Final = {0: 0x7F, 1: 0x3FFF, 2: 0x0FFF_FFFF, 3: 0xFFFF_FFFF}
 MAX_COUNTERS: Final = 10_000
 #: Closes, and cookies of handshakes.
 MAX_KEPT: Final = 2_000
-#: zids tried for an end whose handshake was not captured, and how far behind its initial sn a
-#: counter may be found: by chance one in 2,000 tries is (28 bits).
+#: zids tried for an end whose handshake was not captured.
 MAX_NAMED: Final = 8
-NEAR: Final = 1 << 17
 WIDE: Final = 0x0FFF_FFFF
 ROUTER: Final = "router"
 PEER: Final = "peer"
@@ -205,7 +203,8 @@ class Link:
         return self.ends.setdefault(endpoint, End())
 
     def _join(self, event: Event, detail: Detail) -> None:
-        """Initial sns of a member of the group (8.6)."""
+        """Initial sns of a member of the group (8.6): the next ones where it has sent frames
+        already, as a member says them again and again. What these showed stays known."""
         assert event.source is not None and event.destination is not None
         pairs = detail["sns"]
         for priority in range(8):
@@ -214,7 +213,12 @@ class Link:
             pair = pairs[0] if len(pairs) == 1 else pairs[priority]
             for reliable in (1, 0):
                 key = (event.source, event.destination, priority * 2 + reliable)
-                self.counters[key] = self._new(pair[1 - reliable])
+                initial, counter = pair[1 - reliable], self.counters.get(key)
+                if counter is not None and counter.near(initial):
+                    continue
+                if counter is not None and len(self.retired) < MAX_COUNTERS:
+                    self.retired.append((key, counter))
+                self.counters[key] = self._new(initial)
 
     def _new(self, initial: int | None) -> HopCounter:
         return HopCounter(

@@ -34,6 +34,8 @@ STEP_NS: Final = 1_000_000_000
 #: Frames that are not whole, of which it is kept when they came; and ends.
 MAX_CUTS: Final = 100_000
 MAX_ENDS: Final = 10_000
+#: So soon at most behind a gap its subscriber asks: recorded are 0.3 ms, and 32 ms at most.
+ASKS_NS: Final = 100_000_000
 
 
 class Moments:

@@ -33,6 +33,12 @@ SYSTEM: Final = "zenoh"
 HOP_SYSTEM: Final = "zenoh-hop"
 #: Why nothing is proven of what is missing; the text says what else it may be.
 OR_NOT_CAPTURED: Final = "no frame here shows which"
+#: Of what a transport threw away, by numbers of which nobody knows when they begin anew.
+UNRESOLVED: Final = Claim(
+    Certainty.UNDECIDABLE,
+    why="the beginning of the session is not in this capture, which says how many bits its "
+    "transport sns have",
+)
 #: Outcomes that are no loss.
 NO_LOSS: Final = frozenset((
     Outcome.REORDERED, Outcome.UNCAPTURED, Outcome.UNASKED, Outcome.REPAIRED, Outcome.STOPPED,
@@ -277,6 +283,10 @@ class ZenohReporter(Reporter[ZenohSubject]):
             evidence=[(q.asked, f"query {q.text}") for q in queries[:MAX_EVIDENCE]],
             facts={"times": len(queries)} | facts,
         )  # fmt: skip
+
+    def resolved(self, source: Source) -> bool:
+        """Whether it is known how many bits the transport sns on the way of a source have."""
+        return all(counter.resolved for counter in self.counters(source))
 
     def caches(self, source: Source, subscriber: Subscriber) -> str:
         """The caches that answered, in words."""

@@ -141,9 +141,11 @@ RULES: Final[tuple[Rule, ...]] = (
         "zenoh.md 6"),
     info(
         "ZN018", "still-missing-at-the-end",
-        "The capture ended while a query for missing samples was open.",
+        "The capture ended while a query for missing samples was open, or so soon behind a gap "
+        "that none was to be seen yet.",
         "An open query whose timeout (or query_timeout_ms, where it states none) lies behind the "
-        "last frame of the session.",
+        "last frame of the session; or a gap within the last 100 ms of what is here of it, or "
+        "within query_grace_ms of the end of its subscriber.",
         "Let the capture go on until the query's timeout; whether the samples came is not in this "
         "one.",
         "zenoh.md 9.4"),

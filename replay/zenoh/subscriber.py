@@ -237,12 +237,14 @@ class Subscriber:
             self.flush(self.waiting, None)
 
     def end(self, mark: Mark) -> None:
-        """It was undeclared, or its node is gone: what comes later is not for it.
-
-        A gap that showed less than the grace before is no miss: it may have been about to ask.
-        """
+        """It was undeclared, or its node is gone: what comes later is not for it."""
         self.life.until = mark.frame
-        if self.waiting is not None and mark.at_ns - self.waiting.at_ns <= self._grace_ns:
+        self.stops(mark.at_ns - self._grace_ns, mark)
+
+    def stops(self, since_ns: int, mark: Mark | None = None) -> None:
+        """It ended, or the capture did: a gap that showed since then is no miss, as it may have
+        been about to ask."""
+        if self.waiting is not None and self.waiting.at_ns >= since_ns:
             self.waiting = None
             if self.pending:
                 self.untold.add(reasons.CUT_SHORT)

@@ -106,7 +106,7 @@ def _by_what_came(
         return AHEAD
     if one.asking.behind or one.asking.may_have_left:
         return BEHIND
-    passed_over = one.recovery_shown() is None and one.at_once.count
+    passed_over = one.recovery_shown() is None and one.at_once.count and not one.pending
     if passed_over and RangeSet(one.at_once.delivery.ranges) != RangeSet(one.delivery.ranges):
         return LATE
     if lanes.several and not lanes.all and one.gap_count:

@@ -11,9 +11,10 @@ from seqaudit.replay.sequence.durations import slowest
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh.causes import Cause, Why, by_cause
-from seqaudit.replay.zenoh.query import Miss
+from seqaudit.replay.zenoh.query import Miss, Query
 from seqaudit.replay.zenoh.reporting import (
     OR_NOT_CAPTURED,
+    UNRESOLVED,
     ZenohReporter,
     ZenohSubject,
     rests,
@@ -34,6 +35,8 @@ UNSEEN: Final = (
     "live before the capture"
 )
 
+#: Causes that lie in the transport of the subscriber.
+_THROWN: Final = (Cause.REFUSED, Cause.THROWN_AWAY)
 #: Of samples that came live before its history was there, and of which that brings not all.
 BY_RELEASE: Final = Claim(
     Certainty.UNDECIDABLE,
@@ -72,14 +75,25 @@ def findings(
         yield from _not_captured(report, stream, source, subscriber, gaps)
     yield from _in_holes(report, stream, subscriber, gaps)
     still_open = [gap for gap in gaps if Outcome.GONE in gap.parts]
-    if still_open:
-        yield report.gap_finding(
-            stream, "ZN018", still_open, parts_of(still_open, Outcome.GONE),
-            "{count:sample} of {sender_member} {count|was|were} asked for and missing when "
-            "the capture "
-            "ended.",
-            claim=UNDECIDABLE,
-        )  # fmt: skip
+    queries = report.queries_of(subscriber)
+    for asked in (True, False):
+        some = [gap for gap in still_open if any(_of(one, gap) for one in queries) is asked]
+        if some:
+            yield report.gap_finding(
+                stream, "ZN018", some, parts_of(some, Outcome.GONE),
+                "{count:sample} of {sender_member} {count|was|were} asked for and missing when the "
+                "capture ended." if asked else
+                "{count:sample} of {sender_member} {count|is|are} missing, and its subscriber or "
+                "what is here of its session ends so soon behind that, that it may have been about "
+                "to ask for {count|it|them}.",
+                claim=UNDECIDABLE,
+            )  # fmt: skip
+
+
+def _of(query: Query, gap: Gap) -> bool:
+    """Whether a query may ask for samples of a gap."""
+    below = query.first is None or query.first < gap.stop
+    return below and query.asked >= gap.revealed
 
 
 def _recovered(
@@ -220,7 +234,9 @@ def _missed(
                 mine = [miss for miss in misses if both.within(miss.first, miss.stop)]
                 if mine:
                     claim = BY_RELEASE
-                    if not released or cause is not Cause.LATE:
+                    if cause in _THROWN and not report.resolved(source):
+                        claim = UNRESOLVED
+                    elif not released or cause is not Cause.LATE:
                         claim = _missed_claim(some, cause, sure=ranges is sure, some=bool(sure))
                     yield _miss_finding(
                         report, stream, mine, cause, both, claim, lane, session_lost=part is lost

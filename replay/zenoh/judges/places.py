@@ -10,7 +10,13 @@ from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.query import Query
-from seqaudit.replay.zenoh.reporting import OR_NOT_CAPTURED, ZenohReporter, ZenohSubject, rests
+from seqaudit.replay.zenoh.reporting import (
+    OR_NOT_CAPTURED,
+    UNRESOLVED,
+    ZenohReporter,
+    ZenohSubject,
+    rests,
+)
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.story import BEFORE, BETWEEN_SESSIONS
 from seqaudit.replay.zenoh.subscriber import Subscriber
@@ -111,7 +117,10 @@ def _discarded(
     rest = source.discarded.ranges - lacked
     for ranges, claim in (
         (lacked, Claim(rests=Rests(ordered=True, here=True))),
-        (rest, Claim(Certainty.LIKELY, ORDERED.rests)),
+        (
+            rest,
+            Claim(Certainty.LIKELY, ORDERED.rests) if report.resolved(source) else UNRESOLVED,
+        ),
     ):
         if ranges:
             known = {at for sn, at in source.refused.items() if ranges.within(sn, sn + 1)}

@@ -26,6 +26,7 @@ from seqaudit.replay.zenoh.hops import initial_sn
 from seqaudit.replay.zenoh.query import Sort
 from seqaudit.replay.zenoh.reasons import (
     COMING,
+    CUT_SHORT,
     EARLY,
     LEAVING,
     LEFT_BEFORE,
@@ -187,6 +188,10 @@ class Group:
         return self.say(1, z.declare(2, 0, 0, key))
 
     def streams(self) -> list[Mapping[str, Any]]:
+        details = [r.detail for r in self.played() if r.kind == STREAM]
+        return [detail for detail in details if detail["kind"] == "samples"]
+
+    def played(self) -> list[Result]:
         batches = z.batches(self.payloads, back=self.back)
         batches.hosts = ["10.77.0.1", "10.77.0.2", "224.0.0.225"]
         for place, waited_ns in self.waits:
@@ -199,8 +204,7 @@ class Group:
         for row in sorted(rows, key=lambda row: (row["frame"], row["index"])):
             engine.feed(event(row))
         engine.close()
-        details = [r.detail for r in results(engine, 0, SECOND) if r.kind == STREAM]
-        return [detail for detail in details if detail["kind"] == "samples"]
+        return results(engine, 0, SECOND)
 
 
 def told(streams: Sequence[Mapping[str, Any]]) -> list[tuple[str | None, Any]]:
@@ -716,6 +720,44 @@ def test_in_a_group_a_member_takes_frames_of_those_whose_join_it_has_seen() -> N
     group.back[:] = [1]
     (row,) = group.subscribe("demo/sensor").put(0, 1).raw(0, z.join(13, 20)).put(2).streams()
     assert (row["delivered"], row["unknown"]["delivered"]) == (None, UNJOINED)
+
+
+def test_zn005_what_a_member_sent_before_its_first_join_here_stays_known() -> None:
+    """It joined before the capture, and says its next sn again and again: no Join ends a counter,
+    nor what frames before it show to be missing."""
+    group = Group()
+    group.payloads.pop()
+    group.put(0)
+    group.sns[0] += 1
+    group.put(2).raw(0, z.join(13, 20)).put(3)
+    found = group.played()
+    missing = [r.detail["seqnos"] for r in found if r.kind == FINDING and r.rule == "ZN005"]
+    assert missing == [[[11, 11]]]
+    assert "ZN004" not in rules(found)
+    assert "ZN004" in rules(Group().put(0, 2).played())
+
+
+def test_zn006_where_nothing_tells_of_how_many_bits_sns_are_they_may_have_wrapped() -> None:
+    session = Session(opened=False).put(0, 1, 2)
+    session.sns[False] = 0
+    assert certainty(session.put(3).played()[1], "ZN006") == {"cannot be told"}
+    session = Session(opened=False)
+    session.sns[False] = 0x10000
+    session.put(0, 1, 2)
+    session.sns[False] = 0
+    assert certainty(session.put(3).played()[1], "ZN006") == {"likely"}
+
+
+def test_zn018_what_is_missing_right_before_the_end_may_be_asked_for_behind_it() -> None:
+    session = Session().put(0, 1, 3)
+    _, found = session.played()
+    (said,) = [r.detail for r in found if r.kind == FINDING and r.rule == "ZN018"]
+    assert said["seqnos"] == [[2, 2]] and "may have been about to ask" in said["text"]
+    assert "ZN002" not in rules(found)
+    row = stream(found)
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, CUT_SHORT)
+    _, found = session.wait(0.2).put(4).played()
+    assert "ZN002" in rules(found) and "ZN018" not in rules(found)
 
 
 def test_of_two_histories_nothing_says_whose_samples_wait() -> None:

@@ -328,7 +328,7 @@ def test_on_a_link_of_frames_that_overtake_each_other_a_missing_one_may_have_com
         for sn in sns:
             session.sns[False] = first + sn
             session.put(sn)
-        row = stream(session.wait(3).played()[1])
+        row = stream(session.wait(3).raw(b"\x04").played()[1])
         return row["delivered"] or row["unknown"]["delivered"]
 
     assert told(0, 2, 1, 3, 5) == PASSED
@@ -386,7 +386,7 @@ def test_who_asks_for_what_it_misses_of_one_source_does_so_of_all() -> None:
 
 
 def test_that_several_are_at_a_key_expression_one_source_shows_for_all() -> None:
-    session = Session().put(0).publisher(*other(0)).publisher(*other(2)).wait(0.5)
+    session = Session().put(0).publisher(*other(0)).publisher(*other(2)).wait(0.5).raw(b"\x04")
     assert [row["delivered"] for row in streams(session)] == [[[0, 0]], [[0, 0], [2, 2]]]
     session.put(2).ask(1, "_sn=1..").publisher(z.final(1)).put(4).ask(2, "_sn=3..")
     answered(session.publisher(z.final(2)).ask(3, "_sn=1.."), 3, 2, 4)  # not the one that asked
