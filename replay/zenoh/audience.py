@@ -25,6 +25,7 @@ from seqaudit.replay.zenoh.reasons import (
     HANDED,
     LEAVING,
     LEFT_OPEN,
+    LEFT_UNSEEN,
     ONE_LEFT,
     RELEASED,
     SEVERAL,
@@ -266,10 +267,8 @@ class Audience:
         return not self.document and said_all and self._link.told_all(sender, source.receiver)
 
     def _subscribes_now(self, member: str, subject: str, mark: Mark) -> None:
-        """A member of the group subscribes: what came before was for nobody that is known.
-
-        It listens before the group hears of it.
-        """
+        """A member of the group subscribes: what came before was for nobody that is known. It
+        listens before the group hears of it."""
         for (sender, receiver, _), source in self._sources.all.items():
             if source.key is None or not matches(subject, source.key):
                 continue
@@ -277,13 +276,14 @@ class Audience:
             if unknown in self.subscribers:
                 self._forget(unknown)
             soon = source.last is not None and mark.at_ns - source.last.at_ns < LAG_NS
-            known = (receiver, subject, self.machine(source)) in self.subscribers
-            if soon and not known and sender != member:
+            known = self.subscribers.get((receiver, subject, self.machine(source)))
+            if known is not None and self.declared.declared_before(member, subject, mark):
+                known.untold.add(LEFT_UNSEEN)
+            if soon and known is None and sender != member:
                 self._subscriber(source, subject).untold.add(EARLY)
 
     def begins(self, endpoint: str, subject: str, mark: Mark) -> None:
-        """A node declares a subscriber: samples that come to it for another may be for this one
-        already when that is on its way."""
+        """A node declares a subscriber, which may be handed what is on its way for another one."""
         if self._link.multicast:
             if self._link.listens_here(endpoint):
                 self._subscribes_now(endpoint, subject, mark)

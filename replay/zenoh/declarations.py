@@ -146,6 +146,11 @@ class Declarations:
         found = None if subject is None else self._since.get(endpoint, {}).get(subject)
         return None if found is None else found[1]
 
+    def declared_before(self, endpoint: str, subject: str, mark: Mark) -> bool:
+        """Whether a node had declared its subscriber at a key expression already, before a mark."""
+        since = self.since(endpoint, subject)
+        return since is not None and since.frame < mark.frame
+
     def asks_from(self, endpoint: str, subject: str | None, since: int) -> int | None:
         """The frame that declares that an endpoint's subscriber, which lives since a frame, asks
         for what it misses: the declaration of one that was undeclared before it stays (9.4)."""

@@ -108,6 +108,10 @@ LEFT_OPEN: Final = (
     "a query of it was open when it was undeclared, or sent behind that: since zenoh 1.9 what "
     "waits for such, and what they bring, reaches nobody; up to 1.7 it is handed on"
 )
+LEFT_UNSEEN: Final = (
+    "a member of the group declares its subscriber at this key expression once more: the first was "
+    "undeclared before, of which a group is not told, and what came then reached nobody"
+)
 LEAVING: Final = (
     "samples came just before it was undeclared, or its node left: nothing shows whether it was "
     "handed them still"

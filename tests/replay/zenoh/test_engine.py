@@ -30,6 +30,7 @@ from seqaudit.replay.zenoh.reasons import (
     EARLY,
     LEAVING,
     LEFT_BEFORE,
+    LEFT_UNSEEN,
     SEVERAL,
     UNDECLARED,
     UNJOINED,
@@ -758,6 +759,13 @@ def test_zn018_what_is_missing_right_before_the_end_may_be_asked_for_behind_it()
     assert (row["delivered"], row["unknown"]["delivered"]) == (None, CUT_SHORT)
     _, found = session.wait(0.2).put(4).played()
     assert "ZN002" in rules(found) and "ZN018" not in rules(found)
+
+
+def test_in_a_group_who_declares_a_subscriber_once_more_had_undeclared_it() -> None:
+    """Recorded (8402): no U_SUBSCRIBER is sent to a group."""
+    group = Group().subscribe("demo/sensor").put(0, 1).wait(1.0).put(2, 3).wait(1.0)
+    (row,) = group.subscribe("demo/sensor").put(4, 5).streams()
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, LEFT_UNSEEN)
 
 
 def test_of_two_histories_nothing_says_whose_samples_wait() -> None:
