@@ -22,10 +22,7 @@ from seqaudit.replay.sequence.gaps import Mark
 
 SECOND_NS: Final = 1_000_000_000
 #: A message and the clock of the capture.
-CLOCKS: Final = Claim(
-    Certainty.UNDECIDABLE, Rests(timed=True),
-    why="whether the daemon's clock is off or the capture's cannot be told",
-)  # fmt: skip
+CLOCKS: Final = Claim(Certainty.LIKELY, Rests(timed=True))
 #: So many messages or heartbeats say how far a clock is off.
 LEAST_PAIRS: Final = 3
 

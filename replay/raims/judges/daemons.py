@@ -139,7 +139,7 @@ def _clocks(report: RaimsReporter) -> Iterator[Finding]:
         off = next((peer.clock.off for peer in peers if peer is not None and peer.clock.off), None)
         yield report.say(
             About("", bridge), "RA016",
-            "The messages of {sender_member} came {skew} s behind their own times.",
+            "The clock of {sender_member} is {skew} s off the capture's.",
             {"skew": f"{skew / SECOND_NS:+.3f}"}, off, CLOCKS,
             _first(off, "the first message whose time is off"),
         )  # fmt: skip
