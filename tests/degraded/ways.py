@@ -638,15 +638,14 @@ def _tied(subject: Subject, choice: tuple[int, str]) -> Spoiled:
     """Taps of each sender with a coarse clock, put together by time: of one tick all that one host
     sent stands together."""
     tick_ms, order = choice
-    tick_ns = tick_ms * MILLISECOND_NS
-    coarse = [replace(r, at_ns=r.at_ns // tick_ns * tick_ns) for r in subject.capture.records]
+    ((_, coarse),) = _coarse(subject, tick_ms * MILLISECOND_NS).files
     senders = _senders(subject) if order == "up" else _senders(subject)[::-1]
 
     def place(record: Record) -> tuple[int, int]:
         source = (hosts.ends(subject.capture, record) or ("",))[0]
         return record.at_ns, senders.index(source) if source in senders else -1
 
-    return _same_place(subject, sorted(coarse, key=place))
+    return _same_place(subject, sorted(coarse.records, key=place))
 
 
 def _stepped(subject: Subject, choice: tuple[int, int]) -> Spoiled:

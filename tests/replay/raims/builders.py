@@ -150,19 +150,24 @@ F0 = first_seqno(T0)
 FRAME = 1 << 35
 
 
-def lossy_world(**parameters: Any) -> World:
-    """Packets 1 and 3 of a link, with messages 0 and 2 of a subject; 2 was given up by ten NAKs."""
+def asks_in_vain(world: World, rounds: int) -> None:
+    """The sender tells of packet 2 of a link, for which so many NAKs ask; nothing answers."""
+    world.sees(packet("SPM", 2, 0.1, stream=f"{LINK}|"))
+    for turn in range(rounds):
+        world.sees(nak_on_link(2, 0.2 + turn / 2))
+    for moment in (6.0, 7.0):
+        world.sees(packet("SPM", 2, moment, stream=f"{LINK}|"))
+
+
+def lossy_world(*, rounds: int = 10, **parameters: Any) -> World:
+    """Packets 1 and 3 of a link, with messages 0 and 2 of a subject; 2 was given up by NAKs."""
     world = World(**parameters)
     for sqn in (1, 3):
         at = 0.0 if sqn == 1 else 60.0
         world.sees(packet("ODATA", sqn, at, stream=f"{LINK}|"))
         world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
         if sqn == 1:
-            world.sees(packet("SPM", 2, 0.1, stream=f"{LINK}|"))
-            for turn in range(10):
-                world.sees(nak_on_link(2, 0.2 + turn / 2))
-            for moment in (6.0, 7.0):
-                world.sees(packet("SPM", 2, moment, stream=f"{LINK}|"))
+            asks_in_vain(world, rounds)
     return world
 
 

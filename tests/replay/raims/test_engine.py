@@ -24,6 +24,7 @@ from tests.replay.raims.builders import (
     T0,
     THERE,
     World,
+    asks_in_vain,
     lossy_world,
     nak_on_link,
     only,
@@ -575,11 +576,7 @@ def test_what_a_packet_held_that_nobody_asked_for_the_daemon_may_have_had(
         if sqn == 1 or not behind:
             world.data(F0 + (sqn > 1) * 7 * FRAME, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
         if sqn == 1:
-            world.sees(packet("SPM", 2, 0.1, stream=f"{LINK}|"))
-            for turn in range(rounds):
-                world.sees(nak_on_link(2, 0.2 + turn / 2))
-            for moment in (6.0, 7.0):
-                world.sees(packet("SPM", 2, moment, stream=f"{LINK}|"))
+            asks_in_vain(world, rounds)
     rows = world.rows()
     (stream,) = [row.detail for row in rows if row.kind == "STREAM"]
     assert (stream["delivered"] is None, stream["lost"] is None) == (not rounds, not rounds)

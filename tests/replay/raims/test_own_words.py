@@ -1043,17 +1043,7 @@ def test_when_a_loss_was_counted_is_not_told_where_a_request_for_it_may_be_missi
 ) -> None:
     """The daemon tells of the loss; by the requests that are captured it gave up at another
     time."""
-    world = World()
-    for sqn in (1, 3):
-        at = 0.0 if sqn == 1 else 60.0
-        world.sees(packet("ODATA", sqn, at, stream=f"{LINK}|"))
-        world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
-        if sqn == 1:
-            world.sees(packet("SPM", 2, 0.1, stream=f"{LINK}|"))
-            for turn in range(rounds):
-                world.sees(nak_on_link(2, 0.2 + turn / 2))
-            for moment in (6.0, 7.0):
-                world.sees(packet("SPM", 2, moment, stream=f"{LINK}|"))
+    world = lossy_world(rounds=rounds)
     world.notice("LOSS", 60.1, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=1,
                  ref_seqno=F0 + 3, ms_tot=1)  # fmt: skip
     (row,) = world.table("loss")
