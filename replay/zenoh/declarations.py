@@ -178,8 +178,10 @@ class Declarations:
         Args:
             asked: a query came for it.
         """
-        if self._link.multicast or first_at is None:
+        if first_at is None:
             return False
+        if self._link.multicast:  # samples are sent to a group whether anybody subscribes or not
+            return True
         if not self._link.session_starts or source.key is None:
             return self.anybody_left(source.receiver) and not asked
         there = self._since.get(source.receiver, {})

@@ -67,8 +67,8 @@ UNHEARD: Final = (
     "sends though there is none, and so does who has not heard that"
 )
 NOBODY: Final = (
-    "samples come for a node that declared no subscriber here: it has none, or one whose "
-    "declaration is not in this capture"
+    "samples come, and nobody has declared a subscriber here that they may be for: there is none, "
+    "or its declaration is not in this capture"
 )
 UNNAMED: Final = (
     "samples had come for its node before any subscriber was declared: nothing shows which of them "
@@ -111,6 +111,10 @@ LEFT_OPEN: Final = (
 LEFT_UNSEEN: Final = (
     "a member of the group declares its subscriber at this key expression once more: the first was "
     "undeclared before, of which a group is not told, and what came then reached nobody"
+)
+MAY_HAVE_LEFT: Final = (
+    "a group is not told when a subscriber is undeclared: this one may have been so before any of "
+    "these samples, and was handed none and missed none from then on"
 )
 LEAVING: Final = (
     "samples came just before it was undeclared, or its node left: nothing shows whether it was "

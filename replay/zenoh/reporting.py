@@ -33,6 +33,11 @@ SYSTEM: Final = "zenoh"
 HOP_SYSTEM: Final = "zenoh-hop"
 #: Why nothing is proven of what is missing; the text says what else it may be.
 OR_NOT_CAPTURED: Final = "no frame here shows which"
+#: The same of what a subscriber of a group missed.
+OR_LEFT: Final = (
+    f"{OR_NOT_CAPTURED}, nor whether it was there still: a group is not told when a subscriber is "
+    "undeclared"
+)
 #: Of what a transport threw away, by numbers of which nobody knows when they begin anew.
 UNRESOLVED: Final = Claim(
     Certainty.UNDECIDABLE,
@@ -140,6 +145,11 @@ class ZenohReporter(Reporter[ZenohSubject]):
             ),
             key=lambda query: (query.asked, query.requester, query.key, query.text),
         )
+
+    @property
+    def or_not(self) -> str:
+        """Why it is not proven that a subscriber missed what is missing."""
+        return OR_LEFT if self.engine.link.multicast else OR_NOT_CAPTURED
 
     def counters(self, source: Source) -> list[HopCounter]:
         """Transport counters of the way of a source."""

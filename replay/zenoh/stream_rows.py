@@ -31,6 +31,7 @@ from seqaudit.replay.zenoh.reasons import (
     FIRST,
     HANDED,
     LEFT_BEFORE,
+    MAY_HAVE_LEFT,
     NOBODY,
     RECOVERED,
     ROUTED,
@@ -128,8 +129,10 @@ def summary(
             _lacking(row, proven, lack)
         for one in reversed(doubts if engine.world is None else ()):
             _untold(row, one.figures, one.why)
+        if engine.link.multicast and row["delivered"]:
+            row["unknown"]["later_seqnos"] = MAY_HAVE_LEFT
         alone = unknown and not mine and not engine.link.session_starts
-        if alone and not engine.link.multicast and row["delivered"] is not None:
+        if alone and row["delivered"] is not None:
             _untold(row, ("misses", *HANDED), UNHEARD)
         if engine.link.is_router(source.receiver) and engine.world is None:
             _untold(row, ("misses", *HANDED), ROUTED)

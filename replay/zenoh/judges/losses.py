@@ -13,6 +13,7 @@ from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh.causes import Cause, Why, by_cause
 from seqaudit.replay.zenoh.query import Miss, Query
 from seqaudit.replay.zenoh.reporting import (
+    OR_LEFT,
     OR_NOT_CAPTURED,
     UNRESOLVED,
     ZenohReporter,
@@ -29,6 +30,8 @@ ASKED_FROM: Final = "a request names the first missing sample only"
 #: What else is possible of samples that no frame shows to have been missed.
 OR_CAME: Final = "or {count|it|they} came and {count|is|are} not in this capture"
 OR_LIVE: Final = "or {count|it|they} had come live, which is not in this capture"
+#: Why samples are not certainly missed.
+_UNSURE: Final = (ASKED_FROM, OR_NOT_CAPTURED, OR_LEFT)
 #: Of those above the first that a query of before all samples here asks for.
 UNSEEN: Final = (
     "; {unseen:other} came by the same answer, and nobody knows whether {unseen|it|they} had come "
@@ -237,19 +240,20 @@ def _missed(
                     if cause in _THROWN and not report.resolved(source):
                         claim = UNRESOLVED
                     elif not released or cause is not Cause.LATE:
-                        claim = _missed_claim(some, cause, sure=ranges is sure, some=bool(sure))
+                        claim = _missed_claim(
+                            some, cause, ASKED_FROM if sure else report.or_not, sure=ranges is sure
+                        )
                     yield _miss_finding(
                         report, stream, mine, cause, both, claim, lane, session_lost=part is lost
                     )
 
 
-def _missed_claim(gaps: list[Gap], cause: Cause, *, sure: bool, some: bool) -> Claim:
-    """How sure misses are; ``some`` of the same cause are proven."""
+def _missed_claim(gaps: list[Gap], cause: Cause, why: str, *, sure: bool) -> Claim:
+    """How sure misses are, and ``why`` not surer."""
     if cause is Cause.CUT:
         return UNDECIDABLE
     if sure:
         return PLACED
-    why = ASKED_FROM if some else OR_NOT_CAPTURED
     if cause in (Cause.NOBODY, Cause.LATE):
         why = ""
     return Claim(Certainty.LIKELY, rests(gaps), why=why)
@@ -268,7 +272,7 @@ def _miss_finding(
 ) -> Finding:
     """Misses of one cause: ZN022 if their subscriber had no session, else ZN002."""
     told = claim.best is not Certainty.UNDECIDABLE
-    certain = cause is not Cause.NOBODY and claim.why not in (ASKED_FROM, OR_NOT_CAPTURED)
+    certain = cause is not Cause.NOBODY and claim.why not in _UNSURE
     return report.make(
         stream, "ZN022" if session_lost else "ZN002", claim,
         _missed_text(report, cause, lane, told=told, certain=certain, session_lost=session_lost),
@@ -352,7 +356,7 @@ def _tail(
     silent = asks and not asked  # it lacks nothing, or its request is not here
     claim = Claim(
         Certainty.LIKELY, Rests((subscriber.heard_at.frame, END), ordered=True),
-        why=OR_NOT_CAPTURED,
+        why=report.or_not,
     )  # fmt: skip
     yield report.make(
         stream, "ZN003", UNDECIDABLE if silent else claim,

@@ -31,6 +31,8 @@ from seqaudit.replay.zenoh.reasons import (
     LEAVING,
     LEFT_BEFORE,
     LEFT_UNSEEN,
+    MAY_HAVE_LEFT,
+    NOBODY,
     SEVERAL,
     UNDECLARED,
     UNJOINED,
@@ -768,6 +770,17 @@ def test_in_a_group_who_declares_a_subscriber_once_more_had_undeclared_it() -> N
     assert (row["delivered"], row["unknown"]["delivered"]) == (None, LEFT_UNSEEN)
 
 
+def test_in_a_group_nothing_tells_that_a_subscriber_is_there_still() -> None:
+    """Recorded (8416): one was undeclared, and what it seemed to miss later it did not."""
+    found = Group().subscribe("demo/sensor").put(0, 1, 3).wait(1.5).put(4).played()
+    row = stream(found)
+    assert row["delivered"] == row["delivered_unsure"] == [[0, 1], [3, 4]]
+    assert row["unknown"]["later_seqnos"] == MAY_HAVE_LEFT
+    (said,) = [r.detail["text"] for r in found if r.kind == FINDING and r.rule == "ZN002"]
+    assert "nor whether it was there still" in said
+    assert "later_seqnos" not in stream(Session().put(0, 1, 2).played()[1])["unknown"]
+
+
 def test_of_two_histories_nothing_says_whose_samples_wait() -> None:
     """Recorded: the final of one was lost, the other subscriber was handed everything."""
     session = Session().ask(1, "_max=3;_anyke", "/@adv/**").publisher(z.final(1))
@@ -812,14 +825,17 @@ def test_who_asks_for_less_than_was_asked_for_before_is_another_subscriber() -> 
 
 def test_in_a_group_who_subscribes_to_something_else_gets_nothing() -> None:
     (row,) = Group().put(0).subscribe("demo/other").put(1, 2).streams()
-    assert (row["delivered"], row["live"]) == ([[0, 2]], [[0, 2]])  # somebody may have before
+    assert (row["delivered"], row["live"]) == (None, [[0, 2]])
+    assert row["unknown"]["delivered"] == NOBODY  # somebody may have before
     (row,) = Group().subscribe("demo/other").put(0, 1, 2).streams()
     assert (row["delivered"], row["live"]) == (None, [[0, 2]])
     assert row["unknown"]["delivered"].startswith("no subscriber")
 
 
 def test_in_a_group_a_subscriber_of_before_the_capture_is_not_known() -> None:
-    assert told(Group().put(0, 1, 2).streams()) == [(None, [[0, 2]])]
+    (row,) = Group().put(0, 1, 2).streams()
+    assert (row["subscriber"], row["delivered"]) == (None, None)
+    assert row["unknown"]["delivered"] == NOBODY
 
 
 def test_a_cache_was_as_deep_as_one_of_its_answers_shows() -> None:
