@@ -31,6 +31,7 @@ THOROUGH = ("test_fast_path.py", "test_model.py", "test_mutants.py", "test_naive
             "test_odd_input.py", "test_world.py", "test_windows.py", "test_tables.py")  # fmt: skip
 
 
+@pytest.hookimpl(tryfirst=True)  # ahead of xdist, which reads the groups in its own
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what belongs to everyday work, and what stays together where processes share the tests:
     files, and those of the one Spark."""
