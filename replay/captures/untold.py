@@ -3,7 +3,7 @@
 Where time goes back, and nothing shows whether the clock was set or records stand in another order
 than they were sent, as those of files that were joined one behind the other (CP014): figures rest
 on what came before what. And where so many packets are damaged (CP021) that some may be of which
-the checksum is right.
+the checksum is right, or that of most is wrong and nobody can tell whether they are.
 """
 
 from typing import Final, cast
@@ -18,15 +18,18 @@ _FIGURES: Final = (
     "counted_loss", "delivered", "delivered_by_subject", "delivered_unsure", "false_loss",
     "ibx_loss", "ignored", "lost", "lost_by_subject", "lost_lower", "lost_proven", "lost_seqnos",
     "lost_upper", "misses", "msg_loss", "not_sub", "null_rte", "recovered", "repeat", "rows",
-    "subscribers", "unrecovered", "unrecovered_seqnos", "unwanted",
+    "subscribers", "unrecovered", "unrecovered_seqnos", "unwanted", "zero_seqnos",
 )  # fmt: skip
 _DISORDER: Final = "time goes back, and nothing tells whether records are out of order (CP014)"
+_UNCLEAR: Final = "whether packets are damaged whose checksum is wrong cannot be told (CP021)"
 
 
 def untold(account: MergedAccount) -> str | None:
     """Why nobody can tell the figures of a capture; null: that can be told."""
     if _is_disordered(account.order):
         return _DISORDER
+    if account.checksums["unclear"]:
+        return _UNCLEAR
     return f"{MAY_BE_DAMAGED} (CP021)" if may_be_damaged(account) else None
 
 

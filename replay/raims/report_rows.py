@@ -67,7 +67,7 @@ class RaimsStreamRow(StreamFigures):
     last_ns: Time
     network_duplicates: NetworkDuplicates
     bytes: Bytes
-    zero_seqnos: Annotated[int, "messages without a number"]
+    zero_seqnos: Annotated[int | None, "messages without a number; null: as delivered"]
     time_frames: list[TimeFrame]
     begins: list[BeginRow]
     delivered: Annotated[

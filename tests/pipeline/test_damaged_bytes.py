@@ -204,6 +204,9 @@ def test_most_wrong_and_several_right_is_unclear_and_proves_nothing(spoiler: Spo
     assert [f["certainty"] for f in of(report, "CP021")] == ["likely"]
     assert not [f for f in report["findings"]
                 if f["certainty"] == "proven" and not f["rule"].startswith("CP")]  # fmt: skip
+    streams = [s for s in report["streams"] if "lost" in s]
+    assert streams
+    assert {s["lost"] for s in streams} == {None}
 
 
 @pytest.mark.parametrize("name", [LOSS, FRAGMENTS, MESH])

@@ -224,7 +224,9 @@ def test_packets_of_which_nobody_can_tell_whether_they_are_damaged_prove_nothing
     nobody: dict[str, list[str]] = {"unclear": [], "untold": []}
     told = nobody | {who: ["10.0.0.1"]}
     damaged = some if who == "untold" else none
-    spans = spans_of(merged(damaged_frames=damaged, checksums=told), Vantage())
+    account = merged(damaged_frames=damaged, checksums=told)
+    spans = spans_of(account, Vantage())
+    assert (untold(account) is not None) == (who == "unclear")
     assert [(s.doubt, s.first, s.last) for s in spans if s.doubt is not Doubt.HOLE] == [
         (Doubt.DAMAGED, BEGINNING, END)
     ]
