@@ -173,7 +173,7 @@ def _unknown(report: RaimsReporter, observer: Observer, peer: Peer) -> dict[str,
         unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), SEEMED_SILENT)
     if peer.taken_up:
         unknown["ibx_loss"] = own_words.TAKEN_UP
-    if peer.inbox_loss.count and len(observer.met) < 2 and observer.may_pass_by(peer):
+    if peer.inbox_loss.count and observer.may_pass_by(peer):
         unknown["ibx_loss"] = own_words.BY_OTHERS
     if gone := report.unsure_when_dropped(peer):
         unknown["dropped_ns"] = gone
