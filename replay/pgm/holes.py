@@ -80,9 +80,9 @@ class Hole:
 
         Proven by rounds that are used up; and by a sender that did not even confirm a NAK of what
         its trail then passes. That an RDATA was not sent shows in no other way, so where the
-        capture lacks others of these packets it may lack that one as well; and where it may have
-        ended before the last wait did, that one may have come behind it. How large the window is
-        nobody says on the wire.
+        capture lacks others of these packets, or NCFs, it may lack that one as well; and where it
+        may have ended before the last wait did, that one may have come behind it. How large the
+        window is nobody says on the wire.
         """
         waited = self.timer is not None and self.timer.over < LAST_FRAME
         if (self.fate is Fate.RETRIES and self.used_up and waited) or (

@@ -236,6 +236,8 @@ class PgmWindow:
             hole.goes_on()
             if hole.naks and hole.wait_ends_ns - SLACK_NS <= hole.last_nak_ns:
                 hole.unconfirmed += 1
+                if mark.at_ns - hole.last_nak_ns >= self._confirmed_ns() - SLACK_NS:
+                    self._leaks.count += 1  # it was confirmed, and the NCF is not captured
             hole.naks += 1
             hole.asked = hole.asked or mark
             if len(hole.asks) < MAX_ASKS:
@@ -381,6 +383,10 @@ class PgmWindow:
         ):
             return fate  # it had no time to ask, or to ask again
         return Fate.ASKED if hole.naks else Fate.UNASKED
+
+    def _confirmed_ns(self) -> int:
+        """Who has no NCF asks again sooner than after this; who has one waits so long for data."""
+        return max(self.settings.data_wait_ns, self._patience_ns())
 
     def _patience_ns(self) -> int:
         """No receiver lets so much time pass before its first NAK."""

@@ -207,8 +207,10 @@ def _unknown(report: RaimsReporter, observer: Observer, peer: Peer) -> dict[str,
 
 def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) -> PeerLossRow:
     """A row of ``show loss``, and the truth beside it."""
+    links = report.engine.links
     lower, upper, false = 0, 0, 0
-    bounded, copies, timed = True, False, True
+    # what is missing may be of a stream that nothing shows
+    bounded, copies, timed = not (links.lacks(peer.address) or links.holes), False, True
     unknown = _unknown(report, observer, peer)
     for (publisher, _), stream in observer.streams.items():
         if publisher != peer.bridge:

@@ -82,7 +82,7 @@ class World:
     def give_up(self, sqn: int, at: float) -> None:
         """Ten NAKs without an answer."""
         for turn in range(10):
-            self.nak(sqn, at + turn / 2)
+            self.nak(sqn, at + turn / 4)
 
     # -- messages
 

@@ -54,7 +54,7 @@ def test_messages_of_a_run_of_packets_that_comes_in_parts_may_follow_the_last_pa
 def test_how_often_a_receiver_asked_says_whether_it_gave_up(
     rounds: int, said: str, sure: str
 ) -> None:
-    naks = [nak(2, 0.1 + turn / 2) for turn in range(rounds)]
+    naks = [nak(2, 0.1 + turn / 4) for turn in range(rounds)]
     rows = received(packet("ODATA", 1), packet("ODATA", 3), *naks, packet("SPM", 3, 60.0))
     assert sureness_of(rows) == {said: [sure]}
     hidden = rows[0].detail["unrecovered"] is None
@@ -64,7 +64,7 @@ def test_how_often_a_receiver_asked_says_whether_it_gave_up(
 def test_of_a_sender_that_had_sent_nothing_all_packets_before_the_first_are_missing() -> None:
     """Recorded: a daemon began again, its SPM told of an empty window, and its first packets were
     lost; they were asked for until it was given up."""
-    naks = [nak(sqn, 0.2 + turn / 2 + sqn / 100) for turn in range(10) for sqn in (0, 1)]
+    naks = [nak(sqn, 0.2 + turn / 4 + sqn / 100) for turn in range(10) for sqn in (0, 1)]
     told = packet("SPM", 1, 0.1)
     rows = received(packet("SPM", None), told, *naks, packet("ODATA", 2, 8.0), packet("SPM", 2, 60))
     assert only(rows, "PG002")["seqnos"] == [[0, 1]]
@@ -130,7 +130,7 @@ def test_a_nak_reveals_what_no_packet_has_shown() -> None:
 
 
 def test_after_a_give_up_nobody_can_tell_whether_a_repair_was_taken() -> None:
-    naks = [nak(2, 0.1 + turn / 2) for turn in range(10)]
+    naks = [nak(2, 0.1 + turn / 4) for turn in range(10)]
     story = [packet("ODATA", 1), packet("ODATA", 3), *naks, packet("SPM", 3, 30.0)]
     assert sureness_of(received(*story)) == {"PG002": ["proven"]}
     assert sureness_of(received(*story, packet("RDATA", 2, 30.1))) == {"PG003": ["cannot be told"]}
@@ -191,7 +191,7 @@ def test_what_fell_below_the_trail_without_a_request_may_be_missing_in_the_captu
 
 
 def test_the_evidence_of_a_give_up_is_the_last_request() -> None:
-    naks = [packet("NAK", 2, 0.1 + turn / 2, number=10 + turn, source=HERE, detail="[[2,3]]")
+    naks = [packet("NAK", 2, 0.1 + turn / 4, number=10 + turn, source=HERE, detail="[[2,3]]")
             for turn in range(10)]  # fmt: skip
     rows = received(packet("ODATA", 1), packet("ODATA", 3), *naks, packet("SPM", 3, 60.0))
     assert [e["frame"] for e in only(rows, "PG002")["evidence"]] == [1, 19]
@@ -303,7 +303,7 @@ def test_findings_of_a_receiver_of_pgm() -> None:
         packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.05), packet("RDATA", 2, 0.1),
         packet("ODATA", 3, 0.2), packet("ODATA", 5, 0.3),
         packet("LARGE", 5, 0.3, size=20_000, count=0), packet("ODATA", 4, 0.3002),
-        packet("ODATA", 7, 0.5), *(nak(6, 0.6 + n / 2) for n in range(10)), packet("SPM", 7, 19.0),
+        packet("ODATA", 7, 0.5), *(nak(6, 0.6 + n / 4) for n in range(10)), packet("SPM", 7, 19.0),
     ):  # fmt: skip
         engine.feed(event)
     engine.close()
@@ -510,7 +510,7 @@ def test_a_damaged_packet_in_the_last_wait_may_be_the_repair() -> None:
     """What PG002 and RA001 rest on is held against the holes of the capture."""
     engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
     events = [OF_RAIMS, packet("ODATA", 1, 0.0), packet("SPM", 2, 0.1)]
-    events += [nak(2, 0.2 + turn / 2) for turn in range(10)]
+    events += [nak(2, 0.2 + turn / 4) for turn in range(10)]
     events += [packet("SPM", 2, at) for at in (8.0, 9.0)]
     for number, event in enumerate(events):
         engine.feed(replace(event, frame=number))
@@ -533,7 +533,7 @@ def test_how_often_a_receiver_asks_is_its_own_affair_where_nobody_says(
     rounds: int, rule: str, raims: bool
 ) -> None:
     """RFC 3208 leaves NAK_DATA_RETRIES to who implements it; raims sets ten."""
-    naks = [nak(2, 0.1 + turn / 2) for turn in range(rounds)]
+    naks = [nak(2, 0.1 + turn / 4) for turn in range(rounds)]
     story = (packet("ODATA", 1), packet("ODATA", 3), *naks, packet("SPM", 3, 60.0))
     found = only(received(*story, raims=raims), rule)
     assert ("nak_data_retries" in found["text"]) == (not raims)

@@ -83,14 +83,14 @@ def test_the_window_agrees_with_a_set_that_remembers_everything(sqns: list[int])
     assert window.next == min(wanted - seen, default=max(seen) + 1)
 
 
-def leaky_window(*behind: float, leaky: bool, confirmed: int) -> Hole:
+def leaky_window(*behind: float, leaky: bool, confirmed: int, apart: float = 0.6) -> Hole:
     """A sqn that was asked for ten times; another that nobody asked for, if the capture leaks;
     frames behind the last NAK."""
     elapsed = Elapsed()
     window = PgmWindow(None, elapsed)
     accept(window, 1, 3)
     for turn in range(10):
-        at = 0.1 + turn * 0.6
+        at = 0.1 + turn * apart
         elapsed.saw(mark(2, at))
         window.asked([2], mark(2, at))
         if turn < confirmed:
@@ -109,7 +109,6 @@ def leaky_window(*behind: float, leaky: bool, confirmed: int) -> Hole:
     ("behind", "leaky", "confirmed", "sure"),
     [
         ((8.0, 12.0), False, 10, "proven"),
-        ((8.0, 12.0), False, 0, "proven"),  # as many rounds without a confirmation
         ((8.0, 12.0), False, 9, "likely"),  # one more may have been confirmed, and answered
         ((8.0, 12.0), True, 10, "likely"),  # what the capture lacks may be the last repair
         ((12.0,), False, 10, "likely"),  # which may come still, if the clock was set forward
@@ -121,6 +120,15 @@ def test_what_is_given_up_is_proven_where_a_last_repair_would_be_captured(
     hole = leaky_window(*behind, leaky=leaky, confirmed=confirmed)
     assert (str(hole.fate), str(hole.loss)) == ("gave up after its retries", sure)
     assert hole.last_wait == (2, 90)
+
+
+@pytest.mark.parametrize(("apart", "sure"), [(0.25, "proven"), (0.5, "likely")])
+def test_who_asks_again_as_late_as_behind_an_ncf_had_one_that_is_not_captured(
+    apart: float, sure: str
+) -> None:
+    """And a capture that lacks NCFs may lack the last repair."""
+    hole = leaky_window(8.0, 12.0, leaky=False, confirmed=0, apart=apart)
+    assert (str(hole.fate), str(hole.loss)) == ("gave up after its retries", sure)
 
 
 def test_a_round_without_an_ncf_that_begins_as_the_last_wait_ends_counts() -> None:

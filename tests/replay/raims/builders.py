@@ -154,7 +154,7 @@ def asks_in_vain(world: World, rounds: int) -> None:
     """The sender tells of packet 2 of a link, for which so many NAKs ask; nothing answers."""
     world.sees(packet("SPM", 2, 0.1, stream=f"{LINK}|"))
     for turn in range(rounds):
-        world.sees(nak_on_link(2, 0.2 + turn / 2))
+        world.sees(nak_on_link(2, 0.2 + turn / 4))
     for moment in (6.0, 7.0):
         world.sees(packet("SPM", 2, moment, stream=f"{LINK}|"))
 

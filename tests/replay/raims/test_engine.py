@@ -592,7 +592,7 @@ def test_a_message_whose_piece_was_given_up_never_becomes_complete(
     for sqn, at in ((1, 0.0), (3, 0.1)):
         if sqn == 3:
             for turn in range(rounds):
-                world.sees(nak_on_link(2, 0.2 + turn / 2))
+                world.sees(nak_on_link(2, 0.2 + turn / 4))
             for moment in (6.0, 7.0):
                 world.sees(packet("SPM", 2, moment, stream=f"{LINK}|"))
         world.sees(packet("ODATA", sqn, at if sqn == 1 else 60.0, stream=f"{LINK}|"))
