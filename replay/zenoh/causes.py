@@ -41,6 +41,7 @@ class Cause(StrEnum):
     REPLY_LOST = "reply lost"
     THROWN_AWAY = "reply lost: the transport threw its frame away"
     LATE = "they came too late for a subscriber without recovery"
+    UNHEARD = "not known: nothing that their receiver sent is here at that time"
     CUT = "not known: what was asked or answered is cut off or could not be read"
 
 

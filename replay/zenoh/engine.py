@@ -101,15 +101,13 @@ class ZenohEngine:
             DocumentWorld(DocumentSettings.of(self.parameters)) if document else None, self.link
         )
         self.audience = Audience(
-            self.link,
-            self.declared,
-            self.sources,
+            self.link, self.declared, self.sources,
             grace_ns=self._grace_ns,
             retention_ns=self.parameters.value("retention_ms") * 1_000_000,
             document=document,
             signs=self.moments.signs,
             why=Explaining(self.link, self.moments, self.document, self._grace_ns).why,
-        )
+        )  # fmt: skip
         self.queries = Queries(
             self.link, self.moments, self.declared, self.audience, self.timers, self.parameters
         )
@@ -140,7 +138,7 @@ class ZenohEngine:
         sign = self.link.sent(event)
         if self.link.heard_from(event):
             self.audience.changed()
-        self.moments.came(event, sign=sign)
+        self.moments.came(event, sign=sign, under_way=self.link.under_way)
         self.advance(event.at_ns)
         self.moments.last_ns = max(self.moments.last_ns, event.last_mark().at_ns)
         detail = cast(Detail, event.details())
@@ -280,6 +278,7 @@ class ZenohEngine:
         self.audience.settle()
         if self.world is not None:
             self.world.finish()
+        self.moments.close()
 
     def _watch(self, subscriber: Subscriber) -> None:
         """It waits for a query, which comes soon or not at all."""

@@ -46,9 +46,14 @@ class Explaining:
 
     def _not_asked(self, source: Source, miss: Miss) -> list[Why]:
         """Of samples that no query followed, some came after all."""
+        if unheard(self._link, self._moments, source, miss):  # a reply brought what was asked for
+            return [
+                Why(a, b, Cause.UNHEARD)
+                for a, b in RangeSet([(miss.first, miss.stop)]) - (source.replied - source.live)
+            ]
         if self._moments.cut_between(miss.since_ns, miss.since_ns + self._grace_ns):
             cause = Cause.CUT  # a query may have been among it
-        elif not self._link.multicast and self._link.session_starts and not miss.cached:
+        elif _no_cache(self._link, miss):
             cause = Cause.NO_CACHE
         else:
             cause = Cause.NOT_ASKED
@@ -59,3 +64,16 @@ class Explaining:
             + [Why(a, b, Cause.REFUSED) for a, b in refused]
             + [Why(a, b, Cause.LATE) for a, b in live - refused]
         )
+
+
+def unheard(link: Link, moments: Moments, source: Source, miss: Miss) -> bool:
+    """Whether nothing tells if samples were asked for, as what their receiver said is not here.
+    Where no cache is declared nobody asks; nor does a group."""
+    if miss.asked or link.multicast or _no_cache(link, miss):
+        return False
+    return moments.unheard(source.receiver, miss.due.frame)
+
+
+def _no_cache(link: Link, miss: Miss) -> bool:
+    """Whether none had been declared in this session."""
+    return not link.multicast and bool(link.session_starts) and not miss.cached

@@ -140,6 +140,11 @@ class Link:
         declares = event.stamp is not None and event.conn_id == (1 if self.qos else FINALS)
         return self.transport == "tcp" or counted or declares
 
+    @property
+    def under_way(self) -> bool:
+        """Whether frames have passed since the beginning of a session that was captured."""
+        return bool(self.session_starts and self.counters)
+
     def heard_from(self, event: Event) -> bool:
         """Whether somebody listens again where nobody did: it speaks."""
         return self.shut.pop(event.source or "", None) is not None

@@ -11,6 +11,7 @@ from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.handed import Signs
 from seqaudit.replay.zenoh.hops import Hop
 from seqaudit.replay.zenoh.link import HANDSHAKE, RUNS
+from seqaudit.replay.zenoh.silences import Silences
 
 #: An end that has nothing to say says that it lives, so often in a lease: ns of silence a ms of
 #: lease, and so much later at most.
@@ -64,19 +65,22 @@ class Moments:
         self._timed_until = BEGINNING
         self._said: dict[str, Mark] = {}  # endpoint -> its last frame
         self._silent_ns: dict[str, int] = {}  # endpoint -> how long before a KeepAlive
+        self._silences = Silences()
+        self._over = False
         self._signs: dict[str, Signs] = {}  # by endpoint
         self._cuts: list[int] = []  # when frames came that are not whole, never falling
 
-    def came(self, event: Event, *, sign: bool = False) -> None:
+    def came(self, event: Event, *, sign: bool = False, under_way: bool = False) -> None:
         """Before anything is made of it.
 
         Args:
             sign: nothing that its sender had sent before can be missing unseen.
+            under_way: the session is, whose beginning was captured.
         """
         if self.first_ns is None:
             self.first_ns = event.at_ns
         self._note_order(event)
-        self._note_time(event)
+        self._note_time(event, under_way=under_way)
         if sign:
             self.signs(str(event.source)).came(event.first_mark())
 
@@ -135,6 +139,22 @@ class Moments:
         silent = due_ns is not None and due_ns < now.at_ns
         return self._said[endpoint].frame if silent else None
 
+    def close(self) -> None:
+        """The capture is over."""
+        self._over = True
+
+    def unheard(self, endpoint: str, frame: int) -> bool:
+        """Whether nothing of an end stands in the capture around a job frame, though it had to
+        speak, if it lived; known when the capture is over."""
+        if not self._over:
+            return False
+        said, due_ns = self._said.get(endpoint), self.due_ns(endpoint)
+        if said is None or due_ns is None:
+            return True
+        if frame > said.frame:
+            return due_ns < self.last_ns
+        return self._silences.over(endpoint, frame)
+
     def cut_off(self, event: Event) -> None:
         """What a frame said behind its beginning is cut off, or cannot be read."""
         assert event.source is not None
@@ -159,7 +179,7 @@ class Moments:
         place = bisect_left(self._cuts, start_ns)
         return place < len(self._cuts) and self._cuts[place] <= stop_ns
 
-    def _note_time(self, event: Event) -> None:
+    def _note_time(self, event: Event, *, under_way: bool) -> None:
         """The first event of a tick, where every capture shows it, whatever its pieces.
 
         A KeepAlive that comes as soon as it is due shows that the clock was not set before it.
@@ -169,6 +189,11 @@ class Moments:
         assert event.source is not None
         tick, since = event.at_ns >> TICK_BITS, self._said.get(event.source)
         if since is not None or len(self._said) < MAX_ENDS:
+            quiet_ns = self._silent_ns.get(event.source, LEASE_MS * KEEP_ALIVE_NS) + OVERDUE_NS
+            self._silences.ended(
+                event.source, since, event.first_mark(), begun_ns=self.first_ns or 0,
+                quiet_ns=quiet_ns, under_way=under_way,
+            )  # fmt: skip
             self._said[event.source] = event.last_mark()
             self._note_lapse(event, since)
         if tick == self._tick or (event.wire_kind in RUNS and event.at_ns >= self._timed_until):

@@ -91,6 +91,10 @@ OWN_FRAMES: Final = (
     "frames that its node sent are not in this capture: in one of them a subscriber at its key "
     "expression may have been declared or undeclared, or asked for something"
 )
+UNHEARD_THEN: Final = (
+    "nothing that its node sent is in this capture when samples were missing, though it had to "
+    "speak, if it lived: nothing shows whether it asked for them"
+)
 LEFT_BEFORE: Final = (
     "no sample came live behind the first 100 ms of this capture, which began after the session: "
     "its subscriber may have been undeclared just before, and asks on"

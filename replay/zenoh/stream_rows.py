@@ -21,6 +21,7 @@ from seqaudit.replay.zenoh.causes import Why, by_cause, cause_rows, in_words, wi
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.doubts import Untold
 from seqaudit.replay.zenoh.engine import ZenohEngine
+from seqaudit.replay.zenoh.explaining import unheard
 from seqaudit.replay.zenoh.floods import Floods
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.lives import LAG_NS
@@ -36,6 +37,7 @@ from seqaudit.replay.zenoh.reasons import (
     RECOVERED,
     ROUTED,
     UNHEARD,
+    UNHEARD_THEN,
 )
 from seqaudit.replay.zenoh.report_rows import (
     ALL,
@@ -119,6 +121,9 @@ def summary(
         if mine and _left_before(engine, source, subscriber):
             doubts.append(Untold(LEFT_BEFORE))
         proven = sum(found.total() for found in report.proven(source, subscriber))
+        link, moments = engine.link, engine.moments
+        if any(unheard(link, moments, source, miss) for miss in subscriber.misses):
+            doubts.append(Untold(UNHEARD_THEN))
         row["lost_proven"] = proven if engine.world is None else None
         told = not any(one.figures == FIGURES for one in doubts)
         if told and engine.world is None and subscriber.unseen:

@@ -38,6 +38,8 @@ UNSEEN: Final = (
     "live before the capture"
 )
 
+#: Causes that nothing here tells.
+_UNKNOWN: Final = (Cause.CUT, Cause.UNHEARD)
 #: Causes that lie in the transport of the subscriber.
 _THROWN: Final = (Cause.REFUSED, Cause.THROWN_AWAY)
 #: Of samples that came live before its history was there, and of which that brings not all.
@@ -250,7 +252,7 @@ def _missed(
 
 def _missed_claim(gaps: list[Gap], cause: Cause, why: str, *, sure: bool) -> Claim:
     """How sure misses are, and ``why`` not surer."""
-    if cause is Cause.CUT:
+    if cause in _UNKNOWN:
         return UNDECIDABLE
     if sure:
         return PLACED
@@ -325,7 +327,7 @@ def _missed_text(
     elif not certain:
         text = text.replace("; due: {callbacks}", ", with {callbacks} due")
         text = text.removesuffix(".") + f", {OR_CAME}."
-    if cause is Cause.CUT:
+    if cause in _UNKNOWN:
         text = text.replace("and did not come", "and {count|was|were} not seen to come")
     if report.engine.parameters.value("rules") == "document":
         text = text.replace("due: {callbacks}", "an error is due in its log")
@@ -351,7 +353,8 @@ def _tail(
     lost -= RangeSet(parts_of(subscriber.gaps, Outcome.REPAIRED))
     if not lost:
         return
-    asks = subscriber.asks_from is not None
+    unheard = report.engine.moments.unheard(source.receiver, subscriber.heard_at.frame)
+    asks = subscriber.asks_from is not None or unheard
     asked = any(q.asked >= subscriber.heard_at for q in report.queries_of(subscriber))
     silent = asks and not asked  # it lacks nothing, or its request is not here
     claim = Claim(

@@ -240,6 +240,7 @@ class World:
         self.due(until)
         self.session.now = until
         self.captured(b"\x04")
+        self.captured(b"\x04", back=True)
 
     def answered(self) -> None:
         """Answers that are on their way by now."""

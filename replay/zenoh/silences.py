@@ -1,0 +1,43 @@
+"""When nothing of one end of a session is in the capture, though it had to speak (zenoh.md 3.4).
+
+A capture may hold one direction only, for a while or always: then that an end did not ask for what
+it misses is not what it shows.
+"""
+
+from typing import Final
+
+from seqaudit.replay.contract.worth import BEGINNING
+from seqaudit.replay.sequence.gaps import Mark
+
+#: Ends, and silences of one.
+MAX_KEPT: Final = 10_000
+
+
+class Silences:
+    """Of the ends of one leg."""
+
+    def __init__(self) -> None:
+        self._spans: dict[str, list[tuple[int, int]]] = {}  # between these job frames
+
+    def ended(
+        self, endpoint: str, since: Mark | None, now: Mark, *, begun_ns: int, quiet_ns: int,
+        under_way: bool,
+    ) -> None:  # fmt: skip
+        """An end speaks, for the first time since then; null: of all.
+
+        Args:
+            begun_ns: when the first message of anybody came.
+            quiet_ns: so long at most it may say nothing.
+            under_way: its session is, and its beginning was captured.
+        """
+        silent_ns = now.at_ns - (begun_ns if since is None else since.at_ns)
+        if silent_ns <= quiet_ns and not (since is None and under_way):
+            return
+        if endpoint in self._spans or len(self._spans) < MAX_KEPT:
+            spans = self._spans.setdefault(endpoint, [])
+            if len(spans) < MAX_KEPT:
+                spans.append((BEGINNING if since is None else since.frame, now.frame))
+
+    def over(self, endpoint: str, frame: int) -> bool:
+        """Whether a job frame stands in one."""
+        return any(first < frame < last for first, last in self._spans.get(endpoint, ()))

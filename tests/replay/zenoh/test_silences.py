@@ -1,0 +1,75 @@
+"""What is said of requests, and of frames, where a capture may hold one direction only."""
+
+import pytest
+
+from seqaudit.replay.contract.results import FINDING
+from seqaudit.replay.zenoh.reasons import NOBODY, UNHEARD_THEN
+from tests.decoders.zenoh import builders as z
+from tests.replay.zenoh.test_engine import Session, certainty, rules, stream
+
+ALIVE = b"\x04"
+
+
+def lossy(*, heard: bool = True) -> Session:
+    """A gap at which no request stands, and a reply with what it lacks where ``heard`` is false."""
+    session = Session().put(0, 1).lose().put(3)
+    if not heard:
+        session.publisher(z.response(1, z.put(2)), z.final(1))
+    return session.wait(2).put(4)
+
+
+def one_way(session: Session) -> Session:
+    """What comes to the subscriber only."""
+    kept = [place for place in range(len(session.payloads)) if place not in session.back]
+    left = Session(opened=False)
+    left.payloads = [session.payloads[place] for place in kept]
+    left.times = [session.times[place] for place in kept]
+    return left
+
+
+def joined(session: Session) -> Session:
+    """The same, and behind it what the subscriber sent."""
+    left = one_way(session)
+    left.back = list(range(len(left.payloads), len(session.payloads)))
+    left.payloads += [session.payloads[place] for place in session.back]
+    left.times += [session.times[place] for place in session.back]
+    return left
+
+
+def test_zn002_of_who_is_heard_is_likely() -> None:
+    assert certainty(lossy().played()[1], "ZN002") == {"likely"}
+
+
+@pytest.mark.parametrize("spoil", [one_way, joined])
+def test_zn002_who_is_not_heard_may_have_asked(spoil: object) -> None:
+    """Recorded, and all that the subscriber's host sent taken out, or put behind: it had asked."""
+    assert callable(spoil)
+    _, found = spoil(lossy()).played()
+    assert certainty(found, "ZN002") == {"cannot be told"}
+    assert stream(found)["unknown"]["misses"] in (NOBODY, UNHEARD_THEN)
+
+
+def test_zn002_what_a_reply_brings_is_not_missed_where_requests_are_not_here() -> None:
+    _, found = one_way(lossy(heard=False)).played()
+    assert "ZN002" not in rules(found) and "ZN001" in rules(found)
+
+
+@pytest.mark.parametrize(("silent", "told"), [(3.0, "likely"), (9.0, "cannot be told")])
+def test_zn002_for_a_while_nothing_of_its_node_is_here(silent: float, told: str) -> None:
+    """It says that it lives every 2.5 s (zenoh.md 3.4)."""
+    session = Session().put(0).raw(ALIVE, back=True).wait(silent / 2).put(1).lose().put(3)
+    _, found = session.wait(silent / 2).put(4).raw(ALIVE, back=True).put(5).played()
+    assert certainty(found, "ZN002") == {told}
+    assert (stream(found)["misses"] is None) == (told != "likely")
+
+
+def test_zn005_without_a_request_for_what_frames_held_nothing_tells_whether_they_were_lost() -> (
+    None
+):
+    session = Session().put(0, 1).lose().put(3)
+    assert certainty(session.played()[1], "ZN005") == {"cannot be told"}
+    _, found = session.ask(1, "_sn=2..;_anyke").lose().put(5, 6).played()
+    said = [r.detail for r in found if r.kind == FINDING and r.rule == "ZN005"]
+    assert [(one["certainty"], one["facts"]["count"]) for one in said] == [
+        ("likely", 1), ("cannot be told", 1),
+    ]  # fmt: skip
