@@ -53,13 +53,19 @@ class Repeats:
         self.current = RepeatedRequest(mark, mark, RangeSet(wanted))
         return None
 
-    def came(self, first: int, stop: int) -> None:
-        """A copy of [first, stop) was seen."""
+    def came(self, first: int, stop: int, mark: Mark | None = None) -> None:
+        """A copy of [first, stop) was seen. What stands behind a request, and came before it by the
+        clock, did not come meanwhile: a file of what was sent is before one of what came.
+
+        Args:
+            mark: when it came; null: as it stands.
+        """
         current = self.current
         if current is None:
             return
         if not current.ranges.within(first, stop):
-            current.others += stop - first
+            if mark is None or mark.at_ns >= current.first.at_ns:
+                current.others += stop - first
         else:
             if current.requests > 1:
                 left = RepeatedRequest(current.first, current.last, RangeSet(current.ranges))

@@ -181,7 +181,7 @@ class UnicastEngine:
             if stream.received is not None:
                 if pair.receiving is not None and pair.receiving.stopped is not None:
                     stream.received.gone()
-                removed_ns = stream.removed_at()
+                removed_ns = self._removed_ns(stream)
                 stream.received.end_missing(self.last.at_ns, over=True, removed_ns=removed_ns)
                 self._settle(stream, stream.received)
                 self._lacking |= stream.received.lacks_messages()
@@ -192,6 +192,13 @@ class UnicastEngine:
             for _, stream in self.streams():
                 if stream.received is not None and stream.received.left_out:
                     self.ends.hidden[stream.key] = stream.received.left_out
+
+    def _removed_ns(self, stream: Stream) -> int | None:
+        """When its receiver removed its window: all of them when it left. Null: never."""
+        gone = [stream.removed_at()]
+        if self.left is not None and self.members.is_local(stream.receiver):
+            gone.append(self.left.at_ns)
+        return min((at_ns for at_ns in gone if at_ns is not None), default=None)
 
     def lacks_messages(self, member: str) -> bool:
         """Is the capture shown to lack messages that members here had, or words of this one?"""

@@ -138,10 +138,10 @@ class ReceiverMachine(ReplayedEntry):
         facts.arrivals.append((event.seqno, event.stop_seqno, event.last_mark()))
         facts.last_id = newest_id(event.arrival().last_fresh_id, facts.last_id)
         for part in new:
-            facts.came(part)
+            facts.came(part, event.last_mark())
         if total(new) < event.stop_seqno - event.seqno:
             for part in RangeSet(new).missing(event.seqno, event.stop_seqno):
-                facts.came(part)
+                facts.came(part, event.last_mark())
         self._waiting.append((event, stream))
         if len(self._waiting) > MAX_WAITING:
             self._read(*self._waiting.popleft())

@@ -129,10 +129,10 @@ class Facts:
         self.without_window.add(event.seqno, event.stop_seqno, event.first_mark())
         self.without_window_count += event.count
 
-    def came(self, part: Range) -> None:
+    def came(self, part: Range, mark: Mark) -> None:
         """It arrived: a request for it was not in vain."""
-        self.requests.came(*part)
-        self.after_ack.came(*part)
+        self.requests.came(*part, mark)
+        self.after_ack.came(*part, mark)
 
     def had(self, first: int, stop: int) -> None:
         """This member says that its window has [first, stop): a copy of what it asked for came,

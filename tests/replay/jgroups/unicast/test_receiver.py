@@ -18,6 +18,7 @@ from tests.replay.jgroups.unicast.builders import (
     close,
     data,
     heard,
+    leave_rsp,
     request,
     sync,
     view,
@@ -354,6 +355,16 @@ def test_the_same_request_five_times_without_a_copy_is_endless() -> None:
     assert told.finding("UC011")["facts"]["behind"] == 2  # messages 3 and 4
     dead = [step for step in story(6) if step != data(4)]
     assert heard(B, *dead).findings("UC002") == []  # the sender says nothing any more
+
+
+def test_what_a_member_asked_for_until_it_left_had_not_come() -> None:
+    """It stops asking as it has left, not as the message came or was given up."""
+    again: list[Step] = [request(2), TICK]
+    asked: list[Step] = [data(1), data(3), TICK, ack(1, 1), TICK, *again * 4]
+    told = heard(B, *asked, leave_rsp(B), 10 * TICK, view("AC", 3))
+    assert told.findings() == [("UC002", "likely")]
+    assert told.told("unrecovered", "delivered") == {"unrecovered": 1, "delivered": [[1, 1]]}
+    assert heard(B, *asked, 10 * TICK, view("AC", 3)).told("unrecovered") == {"unrecovered": 0}
 
 
 def test_what_never_comes_is_lost_and_what_is_missing_at_the_end_is_open() -> None:

@@ -130,6 +130,15 @@ def test_an_ack_shows_that_what_was_asked_for_again_and_again_came_in_the_end() 
     assert "UC011" not in dict(heard(B, *story, ack(8, 2)).findings())
 
 
+def test_what_stands_behind_a_request_and_came_before_it_shows_no_sender_that_lives() -> None:
+    """A file of what a member sent, and one of what came to it, joined one behind the other."""
+    again: list[Step] = [request(2), TICK]
+    asked: list[Step] = [data(1), data(3), TICK, ack(1, 1), TICK, *again * 6]
+    behind = [data(seqno) for seqno in range(4, 9)]
+    assert ("UC011", "proven") in heard(B, *asked, *behind).findings()
+    assert "UC011" not in dict(heard(B, *asked, -7 * TICK, *behind, 8 * TICK).findings())
+
+
 def test_an_ack_of_a_new_window_shows_that_nothing_below_it_was_purged() -> None:
     story: list[Step] = [
         data(1), data(2, 5), TICK, ack(5, 4), 2 * SECOND, data(5), sync(5), data(2, first=True),
