@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tests.agreement import wire
-from tests.agreement.truth import Scenario
+from tests.agreement.truth import GMS_VIEW, Scenario
 from tests.degraded.claims import Finding, shown
 from tests.degraded.subjects import Recording
 
@@ -21,7 +21,11 @@ _STAMPS: Final = re.compile(r"timestamp ([\d, -]+)")
 UNREAD_NS: Final = 20_000_000
 #: Multicasts that wait for a join (become_server_queue_size).
 JOIN_QUEUE: Final = 50
+GMS_JOIN_REQ: Final = 1
 GMS_JOIN_RSP: Final = 2
+GMS_VIEW_ACK: Final = 10
+#: Flag of a view in its message (jgroups.md 2.6).
+MERGE_VIEW: Final = 4
 _ASKS: Final = re.compile(r"(\S+) asked for ")
 _ON_THE_WAY: Final = re.compile(r"lost on the way")
 
@@ -41,14 +45,20 @@ class Facts:
         sender = str(names[0])
         if found.unicast:
             return [(sender, str(names[1]))] if len(names) > 1 else []
-        here = self._asker(found) or self._member_at(file)
+        here: set[str | None] = {*self._askers(found)} or {self._member_at(file)}
         others = [name for name in self.scenario.names.values() if name != sender]
-        return [(sender, here)] if here in others else [(sender, name) for name in others]
+        some = [name for name in others if name in here]
+        return [(sender, name) for name in some or others]
 
-    def _asker(self, found: Finding) -> str | None:
-        """Who asked, of a finding that says so: any vantage that the request passed tells of it."""
+    def _askers(self, found: Finding) -> list[str]:
+        """Who asked, of a finding that says so: any vantage that the request passed tells of it.
+        A member that comes back has its name again, and is another one."""
         asker = _ASKS.match(found.text)
-        return None if asker is None else self.scenario.names.get(asker[1], asker[1])
+        return [
+            name
+            for name, member in self.scenario.truth["members"].items()
+            if asker and asker[1] in (member.get("logical_name", name), member["uuid"])
+        ]
 
     def _member_at(self, file: str | None) -> str | None:
         address = self._recording.places.get(file or "")
@@ -122,17 +132,21 @@ class Facts:
 
     def asked_unread(self, sender: str, receiver: str, found: Finding) -> set[int]:
         """Seqnos that the receiver asked for just after they had come, as its whole capture shows:
-        HIGHEST_SEQNO in the same datagram, which another thread reads, has it ask at once."""
-        uuids, came, unread = self.scenario.uuids, dict[int, int](), set[int]()
+        HIGHEST_SEQNO in the same datagram, which another thread reads, has it ask at once. What
+        comes to a member that joins waits until it has a view, and a HIGHEST_SEQNO does not."""
+        uuids, came, unread, joins = self.scenario.uuids, dict[int, int](), set[int](), False
         for message in self.scenario.messages(receiver) if not found.unicast else ():
             of, at_ns = message.nakack, message.datagram.at_ns
+            if message.gms in (GMS_JOIN_REQ, GMS_VIEW_ACK) and message.sender == uuids[receiver]:
+                joins = message.gms == GMS_JOIN_REQ
             if of is None:
                 continue
             if of.kind in _NUMBERED and message.sender == uuids[sender]:
                 came.setdefault(of.seqno, at_ns)
             elif of.original == uuids[sender] and message.sender == uuids[receiver]:
                 asked = wire.missing_seqnos(message)
-                unread |= {seqno for seqno in asked if at_ns - came.get(seqno, 0) <= UNREAD_NS}
+                within = at_ns if joins else UNREAD_NS
+                unread |= {seqno for seqno in asked if at_ns - came.get(seqno, -1) <= within}
         return unread
 
     def unqueued(self, sender: str, receiver: str, found: Finding) -> set[int]:
@@ -148,6 +162,18 @@ class Facts:
                 if message.sender == uuids[sender]:
                     came.add(of.seqno)
         return set()
+
+    def unmerged(self, sender: str, receiver: str, found: Finding) -> set[int]:
+        """Seqnos that came before a merge let the sender in again, as the receiver's whole capture
+        shows: there was no window for them."""
+        uuids, came, dropped = self.scenario.uuids, set[int](), set[int]()
+        for message in self.scenario.messages(receiver) if not found.unicast else ():
+            of = message.nakack
+            if message.gms == GMS_VIEW and message.payload[1] & MERGE_VIEW:
+                dropped |= came
+            if of is not None and of.kind in _NUMBERED and message.sender == uuids[sender]:
+                came.add(of.seqno)
+        return dropped
 
     def own_stamps(self, file: str | None) -> set[int] | None:
         """Timestamps of the ACKs and SEND_FIRST_SEQNO that a member sent, as its whole capture
@@ -221,15 +247,16 @@ def _not_missed(known: Facts, sender: str, receiver: str, found: Finding) -> set
 
 def _not_lacked(known: Facts, sender: str, receiver: str, found: Finding) -> set[int] | None:
     """Called asked for as it was lacked, and the path neither lost nor delayed it, nor did a stack
-    or the queue of a join drop it or a paused member not read it yet."""
+    or the queue of a join drop it or a paused member not read it yet, nor did it come while its
+    sender was out of the view."""
     scenario = known.scenario
     if known.lost(sender, receiver, found.unicast) is None or scenario.drops_own(sender):
         return None
     if scenario.discards(receiver) or scenario.happened(rf"^{receiver} paused"):
         return set()
     missed = _not_missed(known, sender, receiver, found)
-    unread = known.asked_unread(sender, receiver, found)
-    return missed and missed - unread - known.unqueued(sender, receiver, found)
+    others = known.asked_unread, known.unqueued, known.unmerged
+    return missed and missed.difference(*(of(sender, receiver, found) for of in others))
 
 
 def _repaired_but_never_came(
