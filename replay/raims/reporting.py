@@ -65,6 +65,7 @@ CONNECTIONS: Final = (
     "a connection of this peer had ended: whether its heartbeats came on another one, which is not "
     "in this capture, cannot be told"
 )
+UNHEARD: Final = "no heartbeat of this peer is in this capture: whether it was dropped cannot be told"
 MAY_WAIT: Final = (
     "packets of this peer are not in this capture: whether its heartbeats waited for them here for "
     "so long that this daemon dropped it cannot be told"
@@ -215,6 +216,8 @@ class RaimsReporter(Reporter[Subject]):
         links = self.engine.links
         if peer.dropped_told:
             return own_words.HEARD_SINCE if peer.beats_since(peer.met_frame) > 1 else None
+        if peer.heard_ns is None and peer.dropped_ns is None:
+            return UNHEARD
         if unsure := self.unsure_of_drop(peer, peer.spoken_frame):
             return unsure
         if (peer.by_clock or peer.doubted) and links.may_lack():

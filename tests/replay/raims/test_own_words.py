@@ -839,6 +839,14 @@ def test_when_a_peer_was_dropped_is_not_told_where_a_heartbeat_may_be_missing(
     assert ("dropped_ns" in row["unknown"], row["dropped_ns"] is None) == (hole, hole)
 
 
+def test_a_peer_of_which_no_heartbeat_is_here_may_have_been_dropped() -> None:
+    world = World()
+    world.data(F0, 1.0)
+    world.notice("HB", 40.0, source=ME)
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    assert (row["dropped_ns"], "dropped_ns" in row["unknown"]) == (None, True)
+
+
 @pytest.mark.parametrize("beats", [1, 2])
 def test_a_peer_whose_heartbeats_go_on_may_have_been_taken_up_again(beats: int) -> None:
     """An AUTH that passed point to point is not in a capture of a group alone."""
