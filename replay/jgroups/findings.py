@@ -76,6 +76,12 @@ _IN_HOLES_AND_NO_COPY: Final = (
     "capture, which lacks bytes of their connection: whether {count|it|they} came first, or ever, "
     "cannot be told."
 )
+#: The same, where the capture lacks others of it, or words of the receiver.
+_HAD_AND_NO_COPY: Final = (
+    "{receiver_member} asked for {count:message} of {sender_member} and no copy is in this "
+    "capture, which lacks others of that time: whether an earlier window had {count|it|them} "
+    "cannot be told."
+)
 #: MC001, UC001: the first copy that the capture holds answers a request, and is none of a loss.
 _FIRST_IN_HOLES: Final = (
     "it asked for: lost or late, or dropped inside it after {count|it|they} had come in bytes of "
@@ -191,10 +197,12 @@ class WindowReporter(Reporter[S]):
     ) -> Iterator[Finding]:  # fmt: skip
         """``ranges`` of the window's gaps had not come when it ended."""
         every, lost = window.gaps_by_seqno(), RangeSet(ranges)
-        in_holes = _taken(lost, window.ways.in_holes)
-        yield from self._of_gaps(
-            stream, rule, every, in_holes, UNDECIDABLE, _IN_HOLES_AND_NO_COPY, holds=holds
-        )
+        for ways, text in (
+            (window.ways.in_holes, _IN_HOLES_AND_NO_COPY),
+            (window.ways.had, _HAD_AND_NO_COPY),
+        ):
+            untold = _taken(lost, ways)
+            yield from self._of_gaps(stream, rule, every, untold, UNDECIDABLE, text, holds=holds)
         gaps = _touching(every, lost)
         if gaps:
             yield self.gap_finding(

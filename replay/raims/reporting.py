@@ -65,7 +65,9 @@ CONNECTIONS: Final = (
     "a connection of this peer had ended: whether its heartbeats came on another one, which is not "
     "in this capture, cannot be told"
 )
-UNHEARD: Final = "no heartbeat of this peer is in this capture: whether it was dropped cannot be told"
+UNHEARD: Final = (
+    "no heartbeat of this peer is in this capture: whether it was dropped cannot be told"
+)
 MAY_WAIT: Final = (
     "packets of this peer are not in this capture: whether its heartbeats waited for them here for "
     "so long that this daemon dropped it cannot be told"

@@ -235,7 +235,8 @@ class UnicastEngine:
         for gap in received.gaps if numbered or received.lacks_messages() else ():
             if gap.requested and not self.one_window(stream, gap.before, gap.requested):
                 received.ways.by_rebuilt.add(gap.first, gap.stop)
-                if self.stamps_of(to).lacks(gap.before or Mark(BEGINNING, 0), gap.requested):
+                before = gap.before or Mark(BEGINNING, 0)
+                if not numbered or self.stamps_of(to).lacks(before, gap.requested):
                     received.ways.had.add(gap.first, gap.stop)
 
     def _was_quiet(self, mark: Mark | None) -> bool:

@@ -339,6 +339,15 @@ def test_a_release_without_timestamps_may_have_built_its_window_anew_where_other
     assert told.told("lost") == {"lost": lost}
 
 
+def test_and_then_the_one_before_may_have_had_what_never_came() -> None:
+    # v35-u3-stale-ack-1 without its frames 11 to 40: all that shows the other window.
+    asked = [step for _ in range(6) for step in (TICK, request(*range(3, 16)))]
+    came = [data(1, by=B, at=A, conn=0), SECOND * 3, data(1), SECOND * 6, data(16, 23)]
+    told = heard(B, *came, TICK, ack(2), *asked, version="3.5.0")
+    assert said(told, "UC002") == [("cannot be told", [[3, 15]])]
+    assert told.told("lost", "unrecovered") == {"lost": None, "unrecovered": None}
+
+
 @pytest.mark.parametrize(
     ("before", "stamp", "lost"), [([ack(1, 1)], 3, []), ([ack(1, 1)], 2, [[2, 2]]), ([], 7, [])]
 )
