@@ -112,7 +112,7 @@ def _discarded(
     lacked = RangeSet(
         (sn, sn + 1)
         for sn, mark in sorted(source.refused.items())
-        if sure and sn in asked and asked[sn].asked > mark
+        if sure and sn in asked and asked[sn].asked.at_ns > mark.at_ns  # of one tick, either order
     )
     rest = source.discarded.ranges - lacked
     for ranges, claim in (

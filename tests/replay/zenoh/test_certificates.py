@@ -662,6 +662,14 @@ def test_a_late_frame_whose_sample_is_asked_for_later_was_thrown_away() -> None:
     assert len(shown["proven"]) == 1 and not set(shown["proven"]) & set(shown["likely"])
 
 
+def test_a_late_frame_and_a_request_of_one_tick_of_the_clock_may_have_come_in_either_order() -> None:
+    session = WideSession().put(0)
+    late = z.frame(session.sns[False], z.push(z.put(1)))
+    session.lose().put(2).raw(late).wait(-0.01)
+    found = answered(session.ask(1, "_sn=1.."), 1, 1, 2).played()[1]
+    assert said(found, "ZN006")[-1] == ("likely", [[1, 1]])
+
+
 def test_what_a_router_asks_for_another_node_may_have_lacked() -> None:
     session = WideSession(whatami=0).put(0)
     late = z.frame(session.sns[False], z.push(z.put(1)))
