@@ -109,10 +109,10 @@ def _discarded(
 ) -> Iterator[Finding]:
     """Samples in frames that came and were thrown away; some were asked for later (ZN006)."""
     asked = certificates.asked_for(mine)
-    lacked = RangeSet(
+    lacked = RangeSet(  # of one tick of the clock, they may have come in either order
         (sn, sn + 1)
         for sn, mark in sorted(source.refused.items())
-        if sure and sn in asked and asked[sn].asked.at_ns > mark.at_ns  # of one tick, either order
+        if sure and sn in asked and asked[sn].asked.at_ns > mark.at_ns
     )
     rest = source.discarded.ranges - lacked
     for ranges, claim in (

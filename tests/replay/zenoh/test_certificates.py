@@ -662,7 +662,7 @@ def test_a_late_frame_whose_sample_is_asked_for_later_was_thrown_away() -> None:
     assert len(shown["proven"]) == 1 and not set(shown["proven"]) & set(shown["likely"])
 
 
-def test_a_late_frame_and_a_request_of_one_tick_of_the_clock_may_have_come_in_either_order() -> None:
+def test_a_late_frame_and_a_request_of_one_tick_may_have_come_in_either_order() -> None:
     session = WideSession().put(0)
     late = z.frame(session.sns[False], z.push(z.put(1)))
     session.lose().put(2).raw(late).wait(-0.01)
