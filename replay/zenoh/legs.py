@@ -126,13 +126,15 @@ def judge(
         spans: first and last time of each capture.
     """
     legs: dict[str, dict[tuple[int, str, str], Leg]] = {}
-    heard: dict[str, set[int]] = {}  # conversation -> captures with frames of it
+    #: Conversation -> captures with frames of it, and the ends at whose interfaces they were taken.
+    heard: dict[str, dict[int, set[str]]] = {}
     for capture, stream, row in streams:
         if row.get("kind") == "samples":
             place = (capture, row["sender_endpoint"], row["receiver_endpoint"])
             legs.setdefault(row["source"], {}).setdefault(place, Leg.of(capture, stream, row))
         elif row.get("kind") == "transport":
-            heard.setdefault(row["leg"], set()).add(capture)
+            ends = heard.setdefault(row["leg"], {}).setdefault(capture, set())
+            ends |= _taken_at(stream, row["role"])
     found: list[PlacedFinding] = []
     judged: Judged = {rule: set() for rule in RULES}
     for _, places in sorted(legs.items()):
@@ -254,12 +256,14 @@ def _while(near: Leg, span: tuple[int | None, int | None]) -> bool:
 
 
 def _nothing_came(
-    near: Leg, chosen: Sequence[Leg], heard: Mapping[str, set[int]], spans: Spans
+    near: Leg, chosen: Sequence[Leg], heard: Mapping[str, Mapping[int, set[str]]], spans: Spans
 ) -> Iterator[tuple[int, PlacedFinding]]:
     """A source of which the capture at the other end of the link has no sample at all."""
     if near.role != "sender" or not near.live:
         return
-    for other in sorted(heard.get(near.conversation, set()) - {near.capture}):
+    for other, ends in sorted(heard.get(near.conversation, {}).items()):
+        if other == near.capture or near.link[1] in ends:  # another file of the same place
+            continue
         there = [leg for leg in chosen if leg.capture == other and leg.link == near.link]
         if any(far.live or far.role == "sender" for far in there) or not _while(near, spans[other]):
             continue
@@ -275,6 +279,12 @@ def _nothing_came(
                 "{receiver_member}, and nothing told it of {count|it|them}.",
                 doubt,
             )  # fmt: skip
+
+
+def _taken_at(stream: str, role: str) -> set[str]:
+    """The end at whose interface frames of a transport counter passed, if it is known."""
+    sender, _, receiver = stream.partition("|")[0].partition(">")
+    return {sender} if role == "sender" else {receiver} if role == "receiver" else set()
 
 
 def _elsewhere(capture: int, receiver: str | None, chosen: Sequence[Leg]) -> int:

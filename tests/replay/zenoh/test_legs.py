@@ -136,14 +136,22 @@ def test_what_could_be_compared_was_judged() -> None:
 
 def test_a_source_of_which_nothing_came_at_all() -> None:
     near = row([[0, 3]], "sender")
-    hop = {"kind": "transport", "leg": LEG}
-    found, judged = judge([(0, "s0", near), (1, "h1", hop)], SPANS)
+    hop = {"kind": "transport", "leg": LEG, "role": "sender"}
+    back = f"{SUBSCRIBER}>{PUBLISHER}|5|R"
+    found, judged = judge([(0, "s0", near), (1, back, hop)], SPANS)
     assert [(f["rule"], f["seqnos"], f["capture"]) for f in found] == [("ZN019", [[0, 3]], 0)]
     assert judged["ZN019"] == {(0, LEG), (1, LEG)}
     told_of = row([], "receiver", heartbeat_highest=1)
-    found, _ = judge([(0, "s0", near), (1, "h1", hop), (1, "s1", told_of)], SPANS)
+    found, _ = judge([(0, "s0", near), (1, back, hop), (1, "s1", told_of)], SPANS)
     assert [f["seqnos"] for f in found] == [[[2, 3]]]
-    assert judge([(0, "s0", near), (1, "h1", {**hop, "leg": "zenoh|udp|c|d"})], SPANS)[0] == []
+    assert judge([(0, "s0", near), (1, back, {**hop, "leg": "zenoh|udp|c|d"})], SPANS)[0] == []
+
+
+def test_another_file_of_the_same_place_is_no_other_end() -> None:
+    """Recorded at the publisher, in files that are given as captures of their own."""
+    near, back = row([[0, 3]], "sender"), f"{SUBSCRIBER}>{PUBLISHER}|5|R"
+    arrived = {"kind": "transport", "leg": LEG, "role": "receiver"}
+    assert judge([(0, "s0", near), (1, back, arrived)], SPANS)[0] == []
 
 
 @pytest.mark.parametrize(("first", "lost"), [(8, [[5, 7]]), (5, None)])
