@@ -4,6 +4,7 @@ A capture may hold one direction only, for a while or always: then that an end d
 it misses is not what it shows.
 """
 
+from bisect import bisect_right
 from typing import Final
 
 from seqaudit.replay.contract.worth import BEGINNING
@@ -40,4 +41,6 @@ class Silences:
 
     def over(self, endpoint: str, frame: int) -> bool:
         """Whether a job frame stands in one."""
-        return any(first < frame < last for first, last in self._spans.get(endpoint, ()))
+        spans = self._spans.get(endpoint, [])
+        place = bisect_right(spans, frame, key=lambda span: span[1])
+        return place < len(spans) and spans[place][0] < frame
