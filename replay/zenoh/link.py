@@ -142,8 +142,8 @@ class Link:
 
     @property
     def under_way(self) -> bool:
-        """Whether frames have passed since the beginning of a session that was captured."""
-        return bool(self.session_starts and self.counters)
+        """Whether frames have passed since messages of a handshake, of either end."""
+        return self._step >= 0 and bool(self.counters)
 
     def heard_from(self, event: Event) -> bool:
         """Whether somebody listens again where nobody did: it speaks."""

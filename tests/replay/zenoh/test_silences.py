@@ -5,7 +5,7 @@ import pytest
 from seqaudit.replay.contract.results import FINDING
 from seqaudit.replay.zenoh.reasons import NOBODY, UNHEARD_THEN
 from tests.decoders.zenoh import builders as z
-from tests.replay.zenoh.test_engine import Session, certainty, rules, stream
+from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, Session, certainty, rules, stream
 
 ALIVE = b"\x04"
 
@@ -41,10 +41,15 @@ def test_zn002_of_who_is_heard_is_likely() -> None:
 
 
 @pytest.mark.parametrize("spoil", [one_way, joined])
-def test_zn002_who_is_not_heard_may_have_asked(spoil: object) -> None:
+@pytest.mark.parametrize("opens", [False, True])
+def test_zn002_who_is_not_heard_may_have_asked(opens: bool, spoil: object) -> None:
     """Recorded, and all that the subscriber's host sent taken out, or put behind: it had asked."""
     assert callable(spoil)
-    _, found = spoil(lossy()).played()
+    session = lossy()
+    if opens:
+        theirs = z.init(SUBSCRIBER_ZID), z.init(ack=True), z.opened(500), z.opened(10, ack=True)
+        session.payloads[:4], session.back[:2] = theirs, [0, 2]
+    _, found = spoil(session).played()
     assert certainty(found, "ZN002") == {"cannot be told"}
     assert stream(found)["unknown"]["misses"] in (NOBODY, UNHEARD_THEN)
 
