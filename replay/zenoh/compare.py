@@ -63,7 +63,7 @@ class ZenohComparison(BothEnds):
             restated = row | found.get(place, {})
             if restated.get("misses") and (place in far.shown or capture in far.doubted):
                 found[place] = found.get(place, {}) | far.figures(capture, restated)
-        self._found = legs.judge(self._seen, extents)
+        self._found = legs.judge(self._seen, extents, worth)
         self._used = again.used_before(self._seen)
         self._beside = beside.brought(self._seen)
         told = {

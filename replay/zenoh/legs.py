@@ -22,7 +22,7 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, PlacedFinding, Severity
 from seqaudit.replay.contract.results import Row
-from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Worth
+from seqaudit.replay.contract.worth import BEGINNING, END, MISSING, Doubt, Worth
 from seqaudit.replay.sequence.ranges import Range, RangeSet, half_open, total
 from seqaudit.replay.zenoh.reasons import (
     FIGURES,
@@ -66,6 +66,7 @@ _OR_NOT_HELD: Final = " (Or the capture of that end does not hold {{count|it|the
 
 Judged = dict[str, set[tuple[int, str]]]  # rule -> (capture, conversation)
 Spans = Sequence[tuple[int | None, int | None]]  # first and last time of each capture
+NO_WORTH: Final[Mapping[int, Worth]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +118,16 @@ class Leg:
 
 
 def judge(
-    streams: Iterable[tuple[int, str, Row]], spans: Spans
+    streams: Iterable[tuple[int, str, Row]], spans: Spans, worth: Mapping[int, Worth] = NO_WORTH
 ) -> tuple[list[PlacedFinding], Judged]:
     """Finding details, each with its ``capture`` and ``stream``; and what could be compared.
 
     Args:
         streams: (capture, stream, detail) of STREAM rows of any system.
         spans: first and last time of each capture.
+        worth: of captures; one that lacks frames does not tell what did not come.
     """
+    coverage = _Coverage(spans, worth)
     legs: dict[str, dict[tuple[int, str, str], Leg]] = {}
     #: Conversation -> captures with frames of it, and the ends at whose interfaces they were taken.
     heard: dict[str, dict[int, set[str]]] = {}
@@ -133,8 +136,8 @@ def judge(
             place = (capture, row["sender_endpoint"], row["receiver_endpoint"])
             legs.setdefault(row["source"], {}).setdefault(place, Leg.of(capture, stream, row))
         elif row.get("kind") == "transport":
-            ends = heard.setdefault(row["leg"], {}).setdefault(capture, set())
-            ends |= _taken_at(stream, row["role"])
+            taken = heard.setdefault(row["leg"], {}).setdefault(capture, set())
+            taken |= _taken_at(stream, row["role"])
     found: list[PlacedFinding] = []
     judged: Judged = {rule: set() for rule in RULES}
     for _, places in sorted(legs.items()):
@@ -142,10 +145,10 @@ def judge(
         for before, after in permutations([leg for leg in chosen if leg.live], 2):
             for rule in _comparable(before, after, spans):
                 judged[rule] |= {(leg.capture, leg.conversation) for leg in (before, after)}
-            found += _compared(before, after, chosen, spans)
+            found += _compared(before, after, chosen, coverage)
         for near in chosen:
             found += _began_again(near, chosen)
-            for other, finding in _nothing_came(near, chosen, heard, spans):
+            for other, finding in _nothing_came(near, chosen, heard, coverage):
                 judged["ZN019"] |= {(place, near.conversation) for place in (near.capture, other)}
                 found.append(finding)
     return found, judged
@@ -256,19 +259,24 @@ def _while(near: Leg, span: tuple[int | None, int | None]) -> bool:
 
 
 def _nothing_came(
-    near: Leg, chosen: Sequence[Leg], heard: Mapping[str, Mapping[int, set[str]]], spans: Spans
+    near: Leg,
+    chosen: Sequence[Leg],
+    heard: Mapping[str, Mapping[int, set[str]]],
+    coverage: "_Coverage",
 ) -> Iterator[tuple[int, PlacedFinding]]:
     """A source of which the capture at the other end of the link has no sample at all."""
     if near.role != "sender" or not near.live:
         return
-    for other, ends in sorted(heard.get(near.conversation, {}).items()):
-        if other == near.capture or near.link[1] in ends:  # another file of the same place
+    for other, places in sorted(heard.get(near.conversation, {}).items()):
+        if other == near.capture or near.link[1] in places:  # another file of the same place
             continue
         there = [leg for leg in chosen if leg.capture == other and leg.link == near.link]
-        if any(far.live or far.role == "sender" for far in there) or not _while(near, spans[other]):
+        if any(far.live or far.role == "sender" for far in there) or not _while(
+            near, coverage.spans[other]
+        ):
             continue
         known = max([_elsewhere(other, near.receiver, chosen), *(far.highest for far in there)])
-        doubt = _ended(near, other, spans) or next((far.doubt for far in there if far.doubt), "")
+        doubt = coverage.doubt(near, other) or next((far.doubt for far in there if far.doubt), "")
         for far in there:  # replies brought it some
             if first := _older(near, far):
                 yield other, _finding("ZN025", near, first, FIRST_LOST, doubt)
@@ -295,11 +303,13 @@ def _elsewhere(capture: int, receiver: str | None, chosen: Sequence[Leg]) -> int
     return max(own, default=-1)
 
 
-def _compared(near: Leg, far: Leg, chosen: Sequence[Leg], spans: Spans) -> Iterator[PlacedFinding]:
-    rules = _comparable(near, far, spans)
+def _compared(
+    near: Leg, far: Leg, chosen: Sequence[Leg], coverage: "_Coverage"
+) -> Iterator[PlacedFinding]:
+    rules = _comparable(near, far, coverage.spans)
     if rules == LINK_RULES:
         elsewhere = _elsewhere(far.capture, far.receiver, chosen)
-        yield from _link_findings(near, far, elsewhere, _ended(near, far.capture, spans))
+        yield from _link_findings(near, far, elsewhere, coverage.doubt(near, far.capture))
     elif rules == SESSION_RULES and far.first is not None:
         between = RangeSet([(near.highest + 1, far.first)])
         for leg in chosen:
@@ -322,7 +332,7 @@ def _compared(near: Leg, far: Leg, chosen: Sequence[Leg], spans: Spans) -> Itera
                 "{receiver_member}." if inside else
                 "{count:sample} of {sender_member} passed one end of {node} and not the other: "
                 "lost on a link of it, or in it.",
-                _ended(near, far.capture, spans) or far.doubt,
+                coverage.doubt(near, far.capture) or far.doubt,
                 node=near.receiver,
             )  # fmt: skip
 
@@ -332,13 +342,27 @@ def _one_host(leg: Leg) -> bool:
     return len({end.rpartition(":")[0] for end in leg.link[1:]}) == 1
 
 
-def _ended(near: Leg, other: int, spans: Spans) -> str:
-    """What to say of a capture that shows nothing behind the last samples that passed another
-    place, though there more passed: it had ended, or all of that was lost. Where that ends with
-    them too, both may have gone on in silence."""
-    (_, near_end), (_, far_end) = spans[near.capture], spans[other]
-    assert near_end is not None and far_end is not None and near.last_ns is not None
-    return ENDED if far_end < near.last_ns < near_end else ""
+@dataclass(frozen=True, slots=True)
+class _Coverage:
+    """How far captures go, and what they are worth."""
+
+    spans: Spans
+    worth: Mapping[int, Worth]
+
+    def doubt(self, near: Leg, other: int) -> str:
+        """Why another capture may not hold what passed one place; empty if nothing says so.
+
+        It shows nothing behind the last samples there, though more passed: it had ended, or all of
+        that was lost; where that ends with them too, both may have gone on in silence. Or it lacks
+        frames of which nobody knows what they held.
+        """
+        (_, near_end), (_, far_end) = self.spans[near.capture], self.spans[other]
+        assert near_end is not None and far_end is not None and near.last_ns is not None
+        if far_end < near.last_ns < near_end:
+            return ENDED
+        known = self.worth.get(other)
+        lacks = known.over(BEGINNING, END, None, MISSING) if known else ()
+        return lacks[0].why if lacks else ""
 
 
 def _link_findings(near: Leg, far: Leg, elsewhere: int, ended: str) -> Iterator[PlacedFinding]:
@@ -346,7 +370,7 @@ def _link_findings(near: Leg, far: Leg, elsewhere: int, ended: str) -> Iterator[
 
     Args:
         elsewhere: the highest sn that the receiving node was shown on any leg.
-        ended: see ``_ended``.
+        ended: why that capture may not hold it.
     """
     doubt = ended or far.doubt
     if lost := list(near.live - far.live - far.not_captured):

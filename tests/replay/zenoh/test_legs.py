@@ -147,6 +147,17 @@ def test_a_source_of_which_nothing_came_at_all() -> None:
     assert judge([(0, "s0", near), (1, back, {**hop, "leg": "zenoh|udp|c|d"})], SPANS)[0] == []
 
 
+def test_a_capture_that_lacks_frames_does_not_tell_what_did_not_come() -> None:
+    rows = [(0, "s0", row([[0, 9]], "sender")), (1, "s1", row([[0, 3], [6, 7]], "receiver"))]
+    cut = {1: Worth([Span(Doubt.CUT, 5, 5, "a packet was cut")])}
+    found, _ = judge(rows, SPANS, cut)
+    assert {(f["rule"], f["certainty"]) for f in found} == {
+        ("ZN019", "cannot be told"), ("ZN020", "cannot be told"),
+    }  # fmt: skip
+    assert all("a packet was cut" in f["text"] for f in found)
+    assert {f["certainty"] for f in judge(rows, SPANS, {0: cut[1]})[0]} == {"likely"}
+
+
 def test_another_file_of_the_same_place_is_no_other_end() -> None:
     """Recorded at the publisher, in files that are given as captures of their own."""
     near, back = row([[0, 3]], "sender"), f"{SUBSCRIBER}>{PUBLISHER}|5|R"
