@@ -41,6 +41,7 @@ _NEEDS_RECEIVER: Final = frozenset({"PG001", "PG002", "PG008", "PG009"})
 #: Ends of packets that are in the capture.
 _CAME: Final = (Fate.LATE, Fate.REPAIRED, Fate.FOREIGN, Fate.PASSED)
 _LEAKY: Final = "the capture lacks other packets of it, perhaps the last repair as well"
+_BEGUN: Final = "or the receiver was started behind them, and its window began with a repair"
 #: The order of captured frames is all there is.
 _IN_ORDER: Final = Claim(Certainty.LIKELY, Rests(ordered=True))
 #: A request so shortly before the end may be answered behind it.
@@ -240,7 +241,9 @@ class _PgmFindings(Reporter[_PgmSubject]):
             for one in some[: MAX_EVIDENCE // 2]:
                 evidence += [(one.came, f"{one.sqn} arrives"), (one.asked, f"a NAK for {one.sqn}")]
             yield self.make(
-                self.about, "PG009", PLACED_HERE if sure is Certainty.PROVEN else LIKELY,
+                self.about, "PG009",
+                PLACED_HERE if sure is Certainty.PROVEN else
+                Claim(sure, why=_BEGUN if any(one.begun for one in some) else ""),
                 "{count:packet} of {sender_member} had arrived at the interface of "
                 "{receiver_member} when it asked for {count|it|them}: dropped inside.",
                 seqnos=list(RangeSet((one.sqn, one.sqn + 1) for one in some))[:1000],

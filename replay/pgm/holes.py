@@ -157,6 +157,8 @@ class Inside:
         came: its last arrival before the first of these NAKs.
         rounds: of them.
         again: when it came again after them.
+        begun: a repair of none above it came in between: with that a receiver may have begun, that
+            was started behind the arrival.
     """
 
     sqn: int
@@ -165,9 +167,11 @@ class Inside:
     last_nak_ns: int
     rounds: int = 1
     again: Mark | None = None
+    begun: bool = False
 
     @property
     def loss(self) -> Certainty:
         """How sure it is that it was dropped: one NAK may be of a receiver that had not read yet
         what waited for it."""
-        return Certainty.PROVEN if self.rounds >= SEVERAL_ROUNDS else Certainty.LIKELY
+        sure = self.rounds >= SEVERAL_ROUNDS and not self.begun
+        return Certainty.PROVEN if sure else Certainty.LIKELY

@@ -44,6 +44,8 @@ SAME_ROUND_NS: Final = 20_000_000
 MAX_REMEMBERED: Final = 10_000
 #: Runs of packets of which it is remembered when they came.
 MAX_ARRIVALS: Final = 20_000
+#: Repairs of which it is remembered when they came.
+MAX_REPAIRS: Final = 10_000
 #: Latest sqns that are remembered as asked for right behind their arrival.
 MAX_CROSSED: Final = 100
 
@@ -125,6 +127,8 @@ class PgmWindow:
         self._arrivals: list[tuple[int, Mark]] = []  # where each begins, and when its last came
         self._repeats: dict[int, Mark] = {}  # when a sqn came that is below them
         self._tick = Tick()
+        #: The lowest of the repairs from each frame on, both ascending.
+        self._repairs: list[tuple[Mark, int]] = []
 
     @property
     def slack_ns(self) -> int:
@@ -155,6 +159,10 @@ class PgmWindow:
         """Sqns (unwrapped) that came; those that had not come before, and are still wanted."""
         if repair:
             self._tick.shows(mark)
+            while self._repairs and self._repairs[-1][1] >= first:
+                self._repairs.pop()
+            self._repairs.append((mark, first))
+            del self._repairs[:-MAX_REPAIRS]
         if self.start is None or self.lead is None:
             self.start = self.next = self.lead = first
         elif repair and stop > max(first, self.lead):  # what is repaired had been sent before
@@ -450,7 +458,8 @@ class PgmWindow:
         if known is None or known.came != came:
             if known is None and len(self.inside) >= MAX_REMEMBERED:
                 return
-            self.inside[sqn] = Inside(sqn, came, mark, mark.at_ns)
+            lowest = next((low for at, low in self._repairs if at > came), sqn + 1)
+            self.inside[sqn] = Inside(sqn, came, mark, mark.at_ns, begun=lowest <= sqn)
         elif mark.at_ns - known.last_nak_ns >= SAME_ROUND_NS:
             known.rounds += 1
             known.last_nak_ns = mark.at_ns

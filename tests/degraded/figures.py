@@ -138,19 +138,21 @@ def _same_start(
     whole: Mapping[str, Any], row: Mapping[str, Any], of: Mapping[str, Any] | None
 ) -> Mapping[str, Any] | None:
     """The whole capture's row of the same start of a daemon: a later one has the stream's id with a
-    number behind it, but where nothing before it was captured."""
+    number behind it, but where nothing before it was captured. Null: the only start of which the
+    spoiled capture has words is another, and got nothing of what came before it."""
     if of is None or row["system"] != "raims" or row["first_seqno"] is None:
         return of
     first = _number(row["first_seqno"])
     starts: list[Mapping[str, Any]] = [
         other for other in whole["streams"] if other["id"].rpartition("|")[0] == row["id"]
     ]
-    for one in (of, *starts):
+    rows = [one for one in (of, *starts) if row.get("receiver") in (None, one.get("receiver"))]
+    for one in rows:
         if one["first_seqno"] is None:
             continue
         if _number(one["first_seqno"]) <= first <= _number(one["last_seqno"]):
             return one
-    return of
+    return rows[0] if rows else None
 
 
 def _lost_before(whole: Mapping[str, Any], stream: str, first: int | str | None) -> int:

@@ -506,6 +506,17 @@ def test_what_is_asked_for_after_it_came_was_dropped_inside(
     assert (stream["lost"] is None) == (sure is not None)
 
 
+@pytest.mark.parametrize(("repaired", "sure"), [(1, "likely"), (2, "proven"), (3, "proven")])
+def test_a_receiver_that_began_with_a_repair_lacks_what_came_before_it_was_started(
+    repaired: int, sure: str
+) -> None:
+    rows = received(
+        packet("ODATA", 1, 0.1), packet("ODATA", 2, 0.5), packet("ODATA", 3, 0.505),
+        packet("RDATA", repaired, 0.53), nak(2, 0.66), nak(2, 0.9), packet("SPM", 3, 9.0),
+    )  # fmt: skip
+    assert sureness_of(rows)["PG009"] == [sure]
+
+
 def test_a_damaged_packet_in_the_last_wait_may_be_the_repair() -> None:
     """What PG002 and RA001 rest on is held against the holes of the capture."""
     engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
