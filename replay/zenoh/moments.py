@@ -190,10 +190,9 @@ class Moments:
         tick, since = event.at_ns >> TICK_BITS, self._said.get(event.source)
         if since is not None or len(self._said) < MAX_ENDS:
             quiet_ns = self._silent_ns.get(event.source, LEASE_MS * KEEP_ALIVE_NS) + OVERDUE_NS
-            self._silences.ended(
-                event.source, since, event.first_mark(), begun_ns=self.first_ns or 0,
-                quiet_ns=quiet_ns, under_way=under_way,
-            )  # fmt: skip
+            since_ns = (self.first_ns or 0) if since is None else since.at_ns
+            if event.at_ns - since_ns > quiet_ns or (since is None and under_way):
+                self._silences.ended(event.source, since, event.frame)
             self._said[event.source] = event.last_mark()
             self._note_lapse(event, since)
         if tick == self._tick or (event.wire_kind in RUNS and event.at_ns >= self._timed_until):

@@ -20,24 +20,12 @@ class Silences:
     def __init__(self) -> None:
         self._spans: dict[str, list[tuple[int, int]]] = {}  # between these job frames
 
-    def ended(
-        self, endpoint: str, since: Mark | None, now: Mark, *, begun_ns: int, quiet_ns: int,
-        under_way: bool,
-    ) -> None:  # fmt: skip
-        """An end speaks, for the first time since then; null: of all.
-
-        Args:
-            begun_ns: when the first message of anybody came.
-            quiet_ns: so long at most it may say nothing.
-            under_way: its session is, and its beginning was captured.
-        """
-        silent_ns = now.at_ns - (begun_ns if since is None else since.at_ns)
-        if silent_ns <= quiet_ns and not (since is None and under_way):
-            return
+    def ended(self, endpoint: str, since: Mark | None, frame: int) -> None:
+        """An end speaks again in a job frame, too long after it last did; null: it never had."""
         if endpoint in self._spans or len(self._spans) < MAX_KEPT:
             spans = self._spans.setdefault(endpoint, [])
             if len(spans) < MAX_KEPT:
-                spans.append((BEGINNING if since is None else since.frame, now.frame))
+                spans.append((BEGINNING if since is None else since.frame, frame))
 
     def over(self, endpoint: str, frame: int) -> bool:
         """Whether a job frame stands in one."""
