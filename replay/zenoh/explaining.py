@@ -71,7 +71,7 @@ def unheard(link: Link, moments: Moments, source: Source, miss: Miss) -> bool:
     Where no cache is declared nobody asks; nor does a group."""
     if miss.asked or link.multicast or _no_cache(link, miss):
         return False
-    return moments.unheard(source.receiver, miss.due.frame)
+    return moments.unheard(source.receiver, miss.due)
 
 
 def _no_cache(link: Link, miss: Miss) -> bool:

@@ -143,17 +143,17 @@ class Moments:
         """The capture is over."""
         self._over = True
 
-    def unheard(self, endpoint: str, frame: int) -> bool:
-        """Whether nothing of an end stands in the capture around a job frame, though it had to
-        speak, if it lived; known when the capture is over."""
+    def unheard(self, endpoint: str, mark: Mark) -> bool:
+        """Whether nothing of an end stands in the capture around a moment, though it had to speak,
+        if it lived, or what it said then stands before; known when the capture is over."""
         if not self._over:
             return False
         said, due_ns = self._said.get(endpoint), self.due_ns(endpoint)
         if said is None or due_ns is None:
             return True
-        if frame > said.frame:
-            return due_ns < self.last_ns
-        return self._silences.over(endpoint, frame)
+        if mark.frame > said.frame:
+            return due_ns < self.last_ns or said.at_ns > mark.at_ns
+        return self._silences.over(endpoint, mark.frame)
 
     def cut_off(self, event: Event) -> None:
         """What a frame said behind its beginning is cut off, or cannot be read."""

@@ -353,7 +353,7 @@ def _tail(
     lost -= RangeSet(parts_of(subscriber.gaps, Outcome.REPAIRED))
     if not lost:
         return
-    unheard = report.engine.moments.unheard(source.receiver, subscriber.heard_at.frame)
+    unheard = report.engine.moments.unheard(source.receiver, subscriber.heard_at)
     asks = subscriber.asks_from is not None or unheard
     asked = any(q.asked >= subscriber.heard_at for q in report.queries_of(subscriber))
     silent = asks and not asked  # it lacks nothing, or its request is not here

@@ -36,6 +36,17 @@ def joined(session: Session) -> Session:
     return left
 
 
+def joined_behind(session: Session) -> Session:
+    """What the subscriber sent, and behind it what came to it."""
+    back = [place for place in range(len(session.payloads)) if place in session.back]
+    order = back + [place for place in range(len(session.payloads)) if place not in session.back]
+    left = Session(opened=False)
+    left.payloads = [session.payloads[place] for place in order]
+    left.times = [session.times[place] for place in order]
+    left.back = list(range(len(back)))
+    return left
+
+
 def test_zn002_of_who_is_heard_is_likely() -> None:
     assert certainty(lossy().played()[1], "ZN002") == {"likely"}
 
@@ -66,6 +77,13 @@ def test_zn002_for_a_while_nothing_of_its_node_is_here(silent: float, told: str)
     _, found = session.wait(silent / 2).put(4).raw(ALIVE, back=True).put(5).played()
     assert certainty(found, "ZN002") == {told}
     assert (stream(found)["misses"] is None) == (told != "likely")
+
+
+def test_zn003_what_it_said_then_may_stand_before() -> None:
+    """Recorded, and its own frames put before all that came to it: it had asked for the last."""
+    session = Session().put(0, 1).heartbeat(3).wait(1).raw(ALIVE, back=True).raw(ALIVE)
+    assert certainty(session.played()[1], "ZN003") == {"likely"}
+    assert certainty(joined_behind(session).played()[1], "ZN003") == {"cannot be told"}
 
 
 def test_zn005_without_a_request_for_what_frames_held_nothing_tells_whether_they_were_lost() -> (
