@@ -75,7 +75,6 @@ class ZenohReporter(Reporter[ZenohSubject]):
         self._proven: dict[int, tuple[RangeSet, RangeSet]] = {}
         self._had: dict[int, tuple[RangeSet, list[Had], list[Had]]] = {}
         self._brought: dict[int, RangeSet] | None = None
-        self._lacked: dict[int, RangeSet] | None = None
         #: Senders and keys of samples that carry a number.
         self.numbered = {(s.sender, s.key) for s in engine.sources.all.values() if s.live}
 
@@ -277,24 +276,6 @@ class ZenohReporter(Reporter[ZenohSubject]):
                         for span in frames:
                             known.add(*span)
         return self._brought.get(id(counter), RangeSet())
-
-    def lacked(self, counter: HopCounter) -> RangeSet:
-        """Frames of a counter that are missing here, by samples around them of which a subscriber
-        asked for the first that lay between."""
-        if self._lacked is None:
-            self._lacked = {}
-            for source in self.engine.sources.all.values():
-                asked = {
-                    first: query.asked
-                    for one in (self.machines(source) if source.jumps else ())
-                    for first, query in certificates.asked_for(self.queries_of(one)).items()
-                }
-                for jump in source.jumps if asked else ():
-                    if jump.first in asked and asked[jump.first] >= jump.at:
-                        known = self._lacked.setdefault(id(jump.counter), RangeSet())
-                        for span in jump.counter.lost.within(jump.before + 1, jump.after):
-                            known.add(*span)
-        return self._lacked.get(id(counter), RangeSet())
 
     def about(
         self,

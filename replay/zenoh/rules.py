@@ -53,9 +53,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "Transport sns are missing: frames were lost on the link, or by the capture.",
         "A jump of a counter by more than one, less the number that is skipped after every "
         "fragmented message and after an abandoned one. Not over TCP, where only the sender or the "
-        "capture can leave a hole (then it is likely a hole in the capture). Likely where a "
-        "request of their receiver names the first sample that lay in them; else whether they were "
-        "lost, or only not captured, cannot be told.",
+        "capture can leave a hole (then it is likely a hole in the capture).",
         "Look at the link; zenoh does not send a frame again.",
         "zenoh.md 8.3, 8.4, 11"),
     warning(

@@ -1,12 +1,10 @@
 """Frames and fragments of the transport: missing, thrown away, given up."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed
-from seqaudit.replay.contract.worth import BEGINNING, END, LIKELY, ORDERED, UNDECIDABLE, Claim
+from seqaudit.replay.contract.worth import BEGINNING, END, ORDERED, Claim
 from seqaudit.replay.zenoh.hops import HopCounter
 from seqaudit.replay.zenoh.reporting import (
     OR_NOT_CAPTURED,
@@ -15,19 +13,33 @@ from seqaudit.replay.zenoh.reporting import (
     ZenohSubject,
 )
 
-#: Of frames that may have come, though they are not here.
-_UNSHOWN: Final = Claim(
-    Certainty.UNDECIDABLE,
-    why="no request shows that their receiver lacked what was in them: it had that, or asks for "
-    "nothing, or its request is not in this capture",
-)
-
 
 def findings(
     report: ZenohReporter, stream: ZenohSubject, counter: HopCounter, *, at_sender: bool
 ) -> Iterator[Finding]:
     """Frames of a counter that are missing, came in vain, or were given up."""
-    yield from _missing(report, stream, counter, at_sender=at_sender)
+    best = Certainty.LIKELY
+    if report.engine.link.transport == "tcp":
+        why = ": over TCP that is the sender's doing, or a hole in the capture."
+    elif at_sender:  # no network lies before its own interface
+        best = Certainty.UNDECIDABLE
+        why = " where they are sent: they were not, or this capture missed them."
+    else:
+        why = ": lost on the link, or not captured; zenoh sends no frame again."
+    lost = counter.lost - report.brought(counter)
+    if lost:
+        gaps = [gap for gap in counter.gaps if lost.within(gap.first, gap.stop)]
+        first = gaps[0].before.frame if gaps and gaps[0].before else BEGINNING
+        yield report.make(
+            stream, "ZN005",
+            Claim(best, Rests((first, gaps[-1].revealed.frame if gaps else END))),
+            "{count:frame} from {sender_member} to {receiver_member} {count|is|are} missing"
+            + why,
+            seqnos=listed(lost),
+            mark=gaps[0].revealed if gaps else None,
+            evidence=[(gap.revealed, "the next frame that came") for gap in gaps[:MAX_EVIDENCE]],
+            facts={"count": lost.total()},
+        )  # fmt: skip
     copies = counter.network_duplicates
     yield from report.note(
         stream, "ZN006", counter.discarded,
@@ -53,35 +65,3 @@ def findings(
         "lost, and with it everything, or is not in this capture.",
         "a piece that does not follow",
     )  # fmt: skip
-
-
-def _missing(
-    report: ZenohReporter, stream: ZenohSubject, counter: HopCounter, *, at_sender: bool
-) -> Iterator[Finding]:
-    """Where they are received, those of which a request shows that they did not come apart from
-    the others (ZN005)."""
-    lost = counter.lost - report.brought(counter)
-    shown = report.lacked(counter) & lost
-    on_link = ": lost on the link, or not captured; zenoh sends no frame again."
-    parts = [(shown, LIKELY, on_link), (lost - shown, _UNSHOWN, on_link)]
-    if report.engine.link.transport == "tcp":
-        parts = [(lost, LIKELY, ": over TCP that is the sender's doing, or a hole in the capture.")]
-    elif at_sender:  # no network lies before its own interface
-        text = " where they are sent: they were not, or this capture missed them."
-        parts = [(lost, UNDECIDABLE, text)]
-    for frames, claim, text in parts:
-        gaps = [gap for gap in counter.gaps if frames.within(gap.first, gap.stop)]
-        first = gaps[0].before.frame if gaps and gaps[0].before else BEGINNING
-        rests = Rests((first, gaps[-1].revealed.frame if gaps else END))
-        if frames:
-            yield report.make(
-                stream, "ZN005", replace(claim, rests=rests),
-                "{count:frame} from {sender_member} to {receiver_member} {count|is|are} missing"
-                + text,
-                seqnos=listed(frames),
-                mark=gaps[0].revealed if gaps else None,
-                evidence=[
-                    (gap.revealed, "the next frame that came") for gap in gaps[:MAX_EVIDENCE]
-                ],
-                facts={"count": frames.total()},
-            )  # fmt: skip

@@ -608,7 +608,7 @@ def test_a_copy_that_the_capturing_machine_may_have_made_proves_nothing_of_the_t
 
 
 def test_what_is_missing_where_it_is_sent_may_be_missed_by_the_capture() -> None:
-    session = Session().put(0, 1).lose().put(3).ask(1, "_sn=2..;_anyke")
+    session = Session().put(0, 1).lose().put(3)
     assert certainty(session.played()[1], "ZN005") == {"likely"}
     at_publisher = Vantage("member", "10.77.0.1")
     assert certainty(session.played(at_publisher)[1], "ZN005") == {"cannot be told"}

@@ -1,8 +1,7 @@
-"""What is said of requests, and of frames, where a capture may hold one direction only."""
+"""What is said of requests where a capture may hold one direction only."""
 
 import pytest
 
-from seqaudit.replay.contract.results import FINDING
 from seqaudit.replay.zenoh.reasons import NOBODY, UNHEARD_THEN
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, Session, certainty, rules, stream
@@ -84,15 +83,3 @@ def test_zn003_what_it_said_then_may_stand_before() -> None:
     session = Session().put(0, 1).heartbeat(3).wait(1).raw(ALIVE, back=True).raw(ALIVE)
     assert certainty(session.played()[1], "ZN003") == {"likely"}
     assert certainty(joined_behind(session).played()[1], "ZN003") == {"cannot be told"}
-
-
-def test_zn005_without_a_request_for_what_frames_held_nothing_tells_whether_they_were_lost() -> (
-    None
-):
-    session = Session().put(0, 1).lose().put(3)
-    assert certainty(session.played()[1], "ZN005") == {"cannot be told"}
-    _, found = session.ask(1, "_sn=2..;_anyke").lose().put(5, 6).played()
-    said = [r.detail for r in found if r.kind == FINDING and r.rule == "ZN005"]
-    assert [(one["certainty"], one["facts"]["count"]) for one in said] == [
-        ("likely", 1), ("cannot be told", 1),
-    ]  # fmt: skip
