@@ -242,9 +242,13 @@ class BatchDecoder:
         return np.flatnonzero(eligible & (self._plausible(batches) | barrier))
 
     def _crowd(self, batches: Batches, rows: Int64s) -> Int64s:
+        """How full the socket of each datagram may have been; a barrier is none, and fills none."""
+        found = np.zeros(len(rows), np.int64)
+        whole = batches.mode[rows] & wire.BARRIER == 0
         of = batches.destination, batches.destination_port, batches.at_ns
-        host, port, at_ns = (values[rows] for values in of)
-        return self._crowds.of(batches.hosts, host, port, at_ns)
+        host, port, at_ns = (values[rows[whole]] for values in of)
+        found[whole] = self._crowds.of(batches.hosts, host, port, at_ns)
+        return found
 
     def _plausible(self, batches: Batches) -> np.ndarray[tuple[int], np.dtype[np.bool]]:
         """Batches that begin like one; most of a foreign capture ends here."""

@@ -13,6 +13,7 @@ from seqaudit.decoders.capture.reader import Piece
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.contract.zenoh_detail import FULL, TIGHT
 from seqaudit.decoders.stages.first import decode_piece
+from seqaudit.decoders.zenoh import kernel_words as wire
 from seqaudit.decoders.zenoh.batches import BatchDecoder
 from seqaudit.decoders.zenoh.crowds import Crowds, crowds
 from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, udp, write
@@ -105,3 +106,15 @@ def test_a_run_of_a_full_socket_has_no_long_pause() -> None:
     told = [(row["seqno"], row["count"], json.loads(row["detail"])["crowd"])
             for row in rows if "crowd" in row["detail"] and row["seqno"] >= 200]  # fmt: skip
     assert told == [(200, 1, TIGHT), (201, 1, TIGHT)]
+
+
+def test_what_only_ends_runs_takes_up_no_room() -> None:
+    """Recorded with IP fragments: a barrier stands behind each datagram that they make up, and one
+    for each frame; 60 datagrams were taken for 120."""
+    batches = z.batches([z.frame(n // 2, z.push(z.put(n // 2))) for n in range(120)])
+    batches.at_ns[:] = [n // 2 * MS for n in range(120)]
+    batches.mode[1::2] = wire.BARRIER
+    found, _ = BatchDecoder().decode(batches)
+    rows = [row for one in found for row in one.to_pylist() if row["wire_kind"] == "Frame"]
+    assert sum(row["count"] for row in rows) == 60
+    assert not any("crowd" in (row["detail"] or "") for row in rows)
