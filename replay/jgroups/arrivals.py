@@ -259,8 +259,15 @@ class JudgedStream:
         if delivered[0] == event.seqno:
             self._passed(delivered[0] + 1, event.first_mark())
 
-    def gone(self) -> None:
-        """The member is dead or gone: what it misses is nobody's loss."""
+    def gone(self, last_ns: int | None = None) -> None:
+        """The member is dead or gone: what it misses is nobody's loss, but what it had not asked
+        for any more when it last spoke it may have had.
+
+        Args:
+            last_ns: when that was; null: it is not known, or it never did.
+        """
+        if last_ns:
+            self._end_no_longer_asked(last_ns)
         self._end_below(self.tracker.known_stop, Outcome.GONE)
 
     def end_missing(

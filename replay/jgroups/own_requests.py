@@ -48,7 +48,10 @@ class OwnRequests:
         return RangeSet(p for mark, named in self._latest if mark.at_ns <= until_ns for p in named)
 
     def to_the_end(self, end_ns: int, tick_ns: int) -> RangeSet:
-        """What the last tick named, if the one after it would have come later than then."""
+        """What the last tick named, if the one after it would have come later than then. If it
+        seems to be later itself the clock was set back, and nothing tells how long ago it was."""
         latest_ns = self._latest[-1][0].at_ns if self._latest else 0
+        if latest_ns > end_ns + tick_ns:
+            return RangeSet()
         since_ns = max(latest_ns - tick_ns // 2, end_ns - tick_ns * 24 // 10 - 50_000_000)
         return RangeSet(p for mark, named in self._latest if mark.at_ns >= since_ns for p in named)

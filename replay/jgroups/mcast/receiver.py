@@ -108,6 +108,7 @@ class ReceiverModel(CopiesOfArrived):
         self._merge_ns = merge_ns
         self._for_highest = RangeSet()  # asked for as HIGHEST_SEQNO named it
         self._told_once = acks is None  # by HIGHEST_SEQNO of NAKACK2 (N9)
+        self._shown_high = 0  # it had received one so high: a tick asks for what is below that
         self.acks = OwedAcks(acks, self.own_level, elapsed)
         self.doubts = DeliveryDoubts()
 
@@ -218,6 +219,7 @@ class ReceiverModel(CopiesOfArrived):
         self.tracker.reveal(ranges[-1][1], mark, BY_REQUEST)
         at_tick = self._at_a_tick(ranges)
         if at_tick:
+            self._shown_high = max(self._shown_high, ranges[-1][1])
             self.waited.remove(self.start, ranges[-1][1])  # what it lost it asks for
             for part in RangeSet(ranges).missing(self.start, ranges[-1][0]):
                 for had in self._asked_had.remove(*part):
@@ -489,9 +491,10 @@ class ReceiverModel(CopiesOfArrived):
 
     def _asked_at_ticks(self, first: int, stop: int) -> list[Range]:
         """And what HIGHEST_SEQNO has it ask for, where that comes with every tick until all is
-        acknowledged (S13)."""
+        acknowledged (S13), or a higher one was received: then ticks ask for it as well."""
         ticks = RangeSet(self.asked.within(first, stop))
-        for part in self._for_highest if self._told_once else ():
+        high = max(self.window.high, self._shown_high)
+        for part in self._for_highest.within(high + 1, stop) if self._told_once else ():
             ticks.remove(*part)
         return list(ticks)
 

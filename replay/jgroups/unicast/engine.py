@@ -180,7 +180,7 @@ class UnicastEngine:
         for pair, stream in self.streams():
             if stream.received is not None:
                 if pair.receiving is not None and pair.receiving.stopped is not None:
-                    stream.received.gone()
+                    stream.received.gone(self._last_own_ns(stream.receiver))
                 removed_ns = self._removed_ns(stream)
                 stream.received.end_missing(self.last.at_ns, over=True, removed_ns=removed_ns)
                 self._settle(stream, stream.received)

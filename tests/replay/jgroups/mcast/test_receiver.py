@@ -983,6 +983,29 @@ def test_a_lost_tail_whose_only_repair_is_lost_stays_missing() -> None:
     assert told.findings() == [("MC002", "likely", [[2, 2]]), ("MC003", "proven", [[2, 2]])]
 
 
+@pytest.mark.parametrize(
+    ("then", "unrecovered"),
+    [((), 1), ((300, xmit_req(2, 3, system="nakack2")), 0), ((msg2(5),), 0)],
+)
+def test_ticks_ask_for_a_tail_as_well_once_a_higher_one_was_received(
+    then: tuple[Step, ...], unrecovered: int
+) -> None:
+    """What they leave out then it had: its copy is not in this capture. Before that only the one
+    HIGHEST_SEQNO has it asked for (N9)."""
+    asked = xmit_req(4, system="nakack2")
+    told = heard("B", JOINED, msg2(1), 600, highest(4, system="nakack2"), asked, *then, 5000)
+    assert told.told("unrecovered") == {"unrecovered": unrecovered}
+
+
+@pytest.mark.parametrize(("set_back_ms", "unrecovered"), [(0, 1), (20_000, 0)])
+def test_what_was_asked_for_before_the_clock_was_set_back_may_have_come(
+    set_back_ms: int, unrecovered: int
+) -> None:
+    again: list[Step] = [xmit_req(2, system="nakack2"), TICK]
+    told = heard("B", JOINED, msg2(1), msg2(3), 2 * TICK, *again * 4, -set_back_ms, msg(1, by=B))
+    assert told.told("unrecovered") == {"unrecovered": unrecovered}
+
+
 @pytest.mark.rule("S13")
 def test_a_tail_that_highest_seqno_no_longer_tells_of_has_come_or_its_sender_is_gone() -> None:
     # n4-last-lost-1 at C without the frames behind its last request: with every tick HIGHEST_SEQNO

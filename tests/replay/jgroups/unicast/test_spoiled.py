@@ -130,6 +130,20 @@ def test_an_ack_shows_that_what_was_asked_for_again_and_again_came_in_the_end() 
     assert "UC011" not in dict(heard(B, *story, ack(8, 2)).findings())
 
 
+@pytest.mark.parametrize(("times", "delivered"), [(6, [[1, 1]]), (1, None)])
+def test_what_a_member_did_not_ask_for_to_its_last_word_it_may_have_had(
+    times: int, delivered: list[list[int]] | None
+) -> None:
+    """Captured for 90 of every 100 ms: no repair, and no word of it to this peer since."""
+    again: list[Step] = [request(2), TICK]
+    told = heard(
+        B, data(1), data(3), TICK, ack(1, 1), TICK, *again * times, (6 - times) * TICK,
+        ack(9, 2, at="C"), TICK, data(4), 10 * TICK, data(5),
+    )  # fmt: skip
+    assert "UC027" in dict(told.findings())
+    assert told.told("delivered") == {"delivered": delivered}
+
+
 def test_what_stands_behind_a_request_and_came_before_it_shows_no_sender_that_lives() -> None:
     """A file of what a member sent, and one of what came to it, joined one behind the other."""
     again: list[Step] = [request(2), TICK]
