@@ -1,5 +1,4 @@
-"""What arrived of a stream at the member it is for: gaps, how they ended, copies (replay/README.md
-5).
+"""What came of a stream to the member it is for: gaps, how they ended, copies (replay/README.md 5).
 
 This is about arrivals only; what the member's window made of them is the window's business.
 ``JudgedStream`` is what the engines share, ``Arrivals`` the unicast stream; the multicast window is
@@ -50,8 +49,6 @@ from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
 ANSWERED: Final = 256
 #: A gap that was asked for, or revealed, this many ticks before the end of the capture is not open.
 TICKS_TO_LOSE: Final = 3
-
-
 #: How a gap may end in the capture that says nothing of what was sent before it.
 _OPEN_TO_DOUBT: Final = (
     Outcome.RECOVERED,
@@ -260,12 +257,7 @@ class JudgedStream:
             self._passed(delivered[0] + 1, event.first_mark())
 
     def gone(self, last_ns: int | None = None) -> None:
-        """The member is dead or gone: what it misses is nobody's loss, but what it had not asked
-        for any more when it last spoke it may have had.
-
-        Args:
-            last_ns: when that was; null: it is not known, or it never did.
-        """
+        """The member is gone: what it lacks is no loss, and what it asked for no more it had."""
         if last_ns:
             self._end_no_longer_asked(last_ns)
         self._end_below(self.tracker.known_stop, Outcome.GONE)
@@ -279,17 +271,20 @@ class JudgedStream:
         Args:
             end_ns: the last that was captured, or when the window was removed.
             over: the capture is; if it goes on, what it does not tell yet may come.
-            removed_ns: when the window was; null: it was not.
-            dropped: was captured, but the member had no room for it: that never came.
+            removed_ns: when the window was; null: never.
+            dropped: captured, but the member had no room for it: that never came.
         """
         self._end_unasked(end_ns, dropped or RangeSet(), over=over)
         self._end_no_longer_asked(end_ns if removed_ns is None else min(removed_ns, end_ns))
         long = self._requests.until(end_ns - self._to_lose_ns())
-        for first, stop in self.tracker.missing() if over else ():
+        missing = RangeSet(self.tracker.missing())
+        lacks = not over and (self.lacks_messages() or bool(missing - self.asked))
+        for part in missing & self.asked - long if lacks else ():  # the repair as well, it may be
+            self.tracker.close_within(*part, Outcome.STOPPED, None)
+        for first, stop in missing if over else ():
             asked = RangeSet(self.asked.within(first, stop))
-            open_ = (
-                RangeSet() if self._is_long(first, end_ns) else RangeSet([(first, stop)]) - asked
-            )
+            late = not self._is_long(first, end_ns)
+            open_ = RangeSet([(first, stop)]) - asked if late else RangeSet()
             for part in asked - long:
                 for piece in self._asked_at_ticks(*part):
                     self._cut_off(*piece, Outcome.ASKED)

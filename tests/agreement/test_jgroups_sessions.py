@@ -69,6 +69,13 @@ def test_as_much_is_delivered_as_the_application_was_given(name: str, file: str)
     assert compared or len(processes) > 1
 
 
+def test_who_comes_back_has_not_left_as_its_process_before() -> None:
+    """B left, came back, and C died: its second process keeps what C did not acknowledge."""
+    _, report = replayed("rejoin-nakack4", "B.pcap.zst")
+    rules = [found["rule"] for found in report["findings"]]
+    assert "UC026" in rules and "UC028" not in rules
+
+
 @pytest.mark.parametrize("file", ["B.pcap.zst", "C.pcap.zst"])
 def test_what_the_path_dropped_is_lost(file: str) -> None:
     truth, report = replayed("loss-3.6", file)

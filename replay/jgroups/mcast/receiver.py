@@ -298,7 +298,7 @@ class ReceiverModel(CopiesOfArrived):
         nobody can tell whether it was for it, where the member or messages of this window may have
         come in between.
         """
-        before = self.origin.spoken_at
+        before, since = self.origin.spoken_at, self.origin.since
         if self.origin.spoke(level, mark):
             self.beginning.begins(level)
             lacks = level >= self.tracker.known_stop or any(
@@ -312,7 +312,7 @@ class ReceiverModel(CopiesOfArrived):
                 self._may_be_skipped.add(*part)
             if level >= (unseen := self.tracker.known_stop):
                 self._may_be_skipped.add(unseen, level + 1)
-            heard = self.tracker.last
+            heard = self.tracker.last or since
             unheard = heard is None or mark.at_ns - heard.at_ns >= self._merge_ns
             if (unheard or self._was_silent) and level >= self.own_level:
                 self.moved = mark
@@ -389,6 +389,7 @@ class ReceiverModel(CopiesOfArrived):
         self.start_known, self.doubts.behind = True, False
         self.window = Window(low, self.window.capacity, document=self.window.document)
         self.ended = self._level_at = self.highest_told = None
+        self._was_silent = False
         self.own_level = low
         self.acks.begin(low)
 

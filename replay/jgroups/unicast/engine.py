@@ -81,7 +81,7 @@ class UnicastEngine:
         self.holes = LinkHoles()
         self.view: View | None = None
         self.last: Mark | None = None
-        self.left: Mark | None = None  # when this member was told that it may go
+        self.left: dict[str, Mark] = {}  # members here -> when they were told that they may go
         self._known_views: dict[tuple[str, int], View] = {}
         self._lives: dict[str, Life] = {}  # of members here
         self.stamps: dict[str, Stamps] = {}  # of members here: their ACKs and SEND_FIRST_SEQNO
@@ -134,7 +134,7 @@ class UnicastEngine:
                 if event.wire_kind == "JOIN_RSP" and self.members.is_local(event.destination):
                     self._joined.add(str(event.destination))
             elif event.wire_kind == "LEAVE_RSP" and self.members.local in (event.destination,):
-                self.left = event.first_mark()
+                self.left[str(event.destination)] = event.first_mark()
             elif self.members.takes_over(event):
                 self.members.begun_anew(str(event.source), event.frame)
             return
@@ -196,8 +196,8 @@ class UnicastEngine:
     def _removed_ns(self, stream: Stream) -> int | None:
         """When its receiver removed its window: all of them when it left. Null: never."""
         gone = [stream.removed_at()]
-        if self.left is not None and self.members.is_local(stream.receiver):
-            gone.append(self.left.at_ns)
+        if (left := self.left.get(stream.receiver)) is not None:
+            gone.append(left.at_ns)
         return min((at_ns for at_ns in gone if at_ns is not None), default=None)
 
     def lacks_messages(self, member: str) -> bool:

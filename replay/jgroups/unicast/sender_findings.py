@@ -227,7 +227,7 @@ class SenderFindings(UnicastReporter):
         if facts.silent_ns is not None:
             return
         silent_ns = facts.silent_from_ns
-        left = self.engine.left
+        left = self.engine.left.get(stream.sender)
         if left is not None:  # A21
             yield self.make(
                 stream, "UC028", LIKELY,

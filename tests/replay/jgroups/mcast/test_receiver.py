@@ -868,6 +868,21 @@ def test_findings_name_the_process_that_was_there_then() -> None:
     assert both.finding("MC001")["seqnos"] == [[2, 2], [6, 6]]
 
 
+@pytest.mark.parametrize("pause", [300, 30_000])
+def test_no_silence_from_before_makes_a_window_doubtful_that_begins_anew(pause: int) -> None:
+    """Nothing was heard of A for long before, when a merge may have come; not of this window."""
+    socket = replace(member(B), source="E")
+    join_req = replace(leave_rsp(), wire_kind="JOIN_REQ", source="E", destination=A)
+    taken = (
+        socket, join_req, join_rsp("ACE", 3, to="E", digest={A: (4, 4), C: (0, 0), "E": (0, 0)}),
+    )  # fmt: skip
+    told = heard(
+        B, JOINED, msg(1), ack(1), pause, msg(2), *taken, 10, replace(ack(4), source="E"), TICK,
+        msg(6), 2 * TICK, xmit_req(5, by="E"), msg(5), replace(ack(6), source="E"),
+    )  # fmt: skip
+    assert told.findings() == [("MC001", "proven", [[5, 5]])]
+
+
 @pytest.mark.rule("W1")
 @pytest.mark.parametrize(("of", "sure"), [(A, "proven"), (C, "likely")])
 def test_to_one_that_joins_in_the_place_of_another_all_was_sent_that_its_coordinator_sends(
@@ -994,6 +1009,18 @@ def test_ticks_ask_for_a_tail_as_well_once_a_higher_one_was_received(
     HIGHEST_SEQNO has it asked for (N9)."""
     asked = xmit_req(4, system="nakack2")
     told = heard("B", JOINED, msg2(1), 600, highest(4, system="nakack2"), asked, *then, 5000)
+    assert told.told("unrecovered") == {"unrecovered": unrecovered}
+
+
+@pytest.mark.parametrize(("holds", "unrecovered"), [(True, 1), (False, 0)])
+def test_what_was_asked_for_last_before_its_sender_left_may_have_come_as_others_did(
+    holds: bool, unrecovered: int
+) -> None:
+    """Frames longer than 200 bytes are missing: 2 and the repair of 4 are in no capture."""
+    came = (msg2(2),) if holds else ()
+    asked = (msg2(3), msg2(5), 2 * TICK, xmit_req(4, system="nakack2"))
+    left: tuple[Step, ...] = (100, view("BC", 3, 1, by=C), 10 * TICK, msg(2, by=C))
+    told = heard("B", JOINED, msg2(1), *came, *asked, *left)
     assert told.told("unrecovered") == {"unrecovered": unrecovered}
 
 
