@@ -29,7 +29,7 @@ RECORDINGS = (
 def test_a_spoiled_capture_proves_nothing_that_is_not_so(fixtures: Path, name: str) -> None:
     (recording,) = find(fixtures, name)
     spoiled, wrong = 0, []
-    for file in recording.places:
+    for file in list(recording.places)[-2:]:  # of three members the coordinator only looks on
         outcome = spoil_all(recording, file, Choice(sample=1))
         spoiled += outcome.spoiled
         wrong += [(one.repro, one.rule, one.kind, one.why) for one in outcome.violations]
