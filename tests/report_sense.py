@@ -6,7 +6,8 @@ findings of one report do not contradict each other.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, Final
 
 from seqaudit.replay.contract.report_rows import GapRow, Report, StreamRow
@@ -22,6 +23,9 @@ _PARTS: Final = {
     "rows": "delivered", "unwanted": "delivered", "ignored": "delivered",
     "subscribers": "delivered",
 }  # fmt: skip
+
+#: What has no rows inside.
+_NO_ROWS: Final = frozenset({str, int, float, bool, type(None)})
 
 Ranges = Sequence[Sequence[int]]
 
@@ -45,18 +49,32 @@ def contradictions(report: Report) -> list[str]:
     return [*found, *_of_parts(report)]
 
 
-def _of_parts(row: object, place: str = "") -> Iterator[str]:
-    """Of what cannot be told its parts cannot either, in every row; a list of none says nothing."""
-    if isinstance(row, Mapping):
-        for name, value in row.items():
-            part = _PART.fullmatch(name)
-            whole = _PARTS.get(name) if part is None else part["whole"]
-            if value not in (None, []) and whole is not None and row.get(whole, 0) is None:
-                yield f"{place}: {name} is {value}, and {whole} cannot be told"
-            yield from _of_parts(value, f"{place}/{name}")
-    elif isinstance(row, Sequence) and not isinstance(row, str):
-        for one in row:
-            yield from _of_parts(one, place)
+@cache
+def _whole_of(name: str) -> str | None:
+    """The figure of which one of this name is a part; null: of none."""
+    part = _PART.fullmatch(name)
+    return _PARTS.get(name) if part is None else part["whole"]
+
+
+def _of_parts(report: Report) -> list[str]:
+    """Of what cannot be told its parts cannot either, in every row; a list of none says nothing.
+
+    Every report of every test is walked through, so what holds no rows is passed over.
+    """
+    found: list[str] = []
+    left: list[tuple[Any, str]] = [(report, "")]
+    while left:
+        value, place = left.pop()
+        if not isinstance(value, dict):
+            left += [(one, place) for one in value if type(one) not in _NO_ROWS]
+            continue
+        for name, part in value.items():
+            whole = _whole_of(name)
+            if whole is not None and part not in (None, []) and value.get(whole, 0) is None:
+                found.append(f"{place}: {name} is {part}, and {whole} cannot be told")
+            if type(part) not in _NO_ROWS and part:
+                left.append((part, f"{place}/{name}"))
+    return found
 
 
 def _of_tables(report: Report) -> Iterator[tuple[int, str, str]]:

@@ -62,7 +62,10 @@ def _one_of(parts: Sequence[Check], value: Any, path: str) -> Iterator[str]:
 
 
 def _items(item: Check, value: Any, path: str) -> Iterator[str]:
-    if isinstance(value, str | Mapping) or not isinstance(value, Sequence):
+    is_list = type(value) is list or (  # of each of thousands the others are slow to ask for
+        isinstance(value, Sequence) and not isinstance(value, str | Mapping)
+    )
+    if not is_list:
         yield f"{path}: {value!r} is no list"
         return
     for place, one in enumerate(value):
@@ -109,7 +112,7 @@ def _row(*rows: Any) -> Check:
     required = frozenset().union(*(row.__required_keys__ for row in rows))
 
     def check(value: Any, path: str) -> Iterator[str]:
-        if not isinstance(value, Mapping):
+        if type(value) is not dict and not isinstance(value, Mapping):
             yield f"{path}: {value!r} is no object"
             return
         for key in required - value.keys():

@@ -19,7 +19,6 @@ RECORDINGS = (
     "tcp-partition-1",
     "n2-loss-1",
     "v35-u3-loss-1",
-    "heartbeat-lost-1",
     "reply-lost-1",
     "udp-loss-recovered-1",
 )
