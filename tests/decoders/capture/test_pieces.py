@@ -40,15 +40,15 @@ from tests.decoders.capture.reading import frames_of, run, small_reader, whole
 DEEP = capture_in_capture()
 
 CASES = {
-    "micro": pcap(packets(24)),
-    "micro-be": pcap(packets(24), big=True),
-    "nano": pcap(packets(24), nano=True),
+    "micro": pcap(packets(12)),
+    "micro-be": pcap(packets(12), big=True),
+    "nano": pcap(packets(12), nano=True),
     "three interfaces, two sections": interfaces_pcapng(),
     "capture in capture": DEEP,
     "capture in capture, big-endian": capture_in_capture(big=True, swallow=False),
-    "damaged header": with_damaged_header(pcap(packets(40)), 12),
-    "cut": pcap(packets(24))[:-20],
-    "empty packets": pcap([Packet(b"", AT_NS + i, 0) for i in range(60)]),
+    "damaged header": with_damaged_header(pcap(packets(24)), 12),
+    "cut": pcap(packets(12))[:-20],
+    "empty packets": pcap([Packet(b"", AT_NS + i, 0) for i in range(30)]),
     "no packet": pcap([]),
     "backwards and pauses": pcap(
         [Packet(udp(i), AT_NS + i * 10**9 * (10**6 if i % 7 == 0 else -1)) for i in range(30)]
