@@ -19,6 +19,7 @@ import heapq
 from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final
 
 from seqaudit.replay.pgm.holes import (
@@ -458,8 +459,9 @@ class PgmWindow:
         if known is None or known.came != came:
             if known is None and len(self.inside) >= MAX_REMEMBERED:
                 return
-            lowest = next((low for at, low in self._repairs if at > came), sqn + 1)
-            self.inside[sqn] = Inside(sqn, came, mark, mark.at_ns, begun=lowest <= sqn)
+            place = bisect_right(self._repairs, came, key=itemgetter(0))
+            begun = place < len(self._repairs) and self._repairs[place][1] <= sqn
+            self.inside[sqn] = Inside(sqn, came, mark, mark.at_ns, begun=begun)
         elif mark.at_ns - known.last_nak_ns >= SAME_ROUND_NS:
             known.rounds += 1
             known.last_nak_ns = mark.at_ns
