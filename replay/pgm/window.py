@@ -128,7 +128,8 @@ class PgmWindow:
         self._arrivals: list[tuple[int, Mark]] = []  # where each begins, and when its last came
         self._repeats: dict[int, Mark] = {}  # when a sqn came that is below them
         self._tick = Tick()
-        #: The lowest of the repairs from each frame on, both ascending.
+        #: The lowest of the repairs from each frame on, both ascending. Of more than are remembered
+        #: the oldest, which are the lowest, are told as one.
         self._repairs: list[tuple[Mark, int]] = []
 
     @property
@@ -163,7 +164,10 @@ class PgmWindow:
             while self._repairs and self._repairs[-1][1] >= first:
                 self._repairs.pop()
             self._repairs.append((mark, first))
-            del self._repairs[:-MAX_REPAIRS]
+            if len(self._repairs) > MAX_REPAIRS:
+                # the two oldest are one: what came between them is held to have been before both
+                (_, lowest), (following, _) = self._repairs[:2]
+                self._repairs[:2] = [(following, lowest)]
         if self.start is None or self.lead is None:
             self.start = self.next = self.lead = first
         elif repair and stop > max(first, self.lead):  # what is repaired had been sent before

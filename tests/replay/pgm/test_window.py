@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seqaudit.replay.pgm import window as pgm_window
 from seqaudit.replay.pgm.holes import Fate, Hole
 from seqaudit.replay.pgm.window import PgmWindow
 from seqaudit.replay.sequence.elapsed import Elapsed
@@ -153,3 +154,18 @@ def test_a_silence_before_a_further_request_makes_no_wait_shorter() -> None:
         window.confirmed([2], mark(2, at))
     window.resume(T0 + round((at + 0.4) * SECOND))
     assert window.next_due_ns() == T0 + round((at + 0.5) * SECOND)
+
+
+@pytest.mark.parametrize("remembered", [9, 3])
+def test_the_lowest_of_more_repairs_than_are_remembered_may_have_begun_a_window(
+    remembered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of packets that came before all of them; only the oldest of these is below 2."""
+    monkeypatch.setattr(pgm_window, "MAX_REPAIRS", remembered)
+    window = PgmWindow()
+    for sqn in range(1, 10):
+        window.accept(sqn, sqn + 1, mark(sqn), mark(sqn), repair=False)
+    for number, sqn in enumerate((1, 3, 4, 6, 7), 10):
+        window.accept(sqn, sqn + 1, mark(number, 1.0), mark(number, 1.0), repair=True)
+    window.asked([2, 5], mark(20, 2.0))
+    assert {sqn: one.begun for sqn, one in window.inside.items()} == {2: True, 5: True}
