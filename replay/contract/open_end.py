@@ -51,14 +51,16 @@ def settled(row: D, end_ns: int | None) -> D:
 
 
 def settled_gap(gap: GapFigures, end_ns: int | None) -> GapFigures:
-    """A gap of a capture that ended then."""
+    """A gap of a capture that ended then: what had not come may come yet, and the original of what
+    was repaired."""
     until = gap.get("open_until_ns")
     if until is None:
         return gap
     told = gap.copy()
     del told["open_until_ns"]
     if _open(until, end_ns):
-        told["outcome"] = str(Outcome.CUT_OFF)
+        came = told["outcome"] == Outcome.RECOVERED
+        told["outcome"] = str(Outcome.EITHER if came else Outcome.CUT_OFF)
         told.pop("placed", None)  # nobody can tell where it was lost, if it was
     return told
 

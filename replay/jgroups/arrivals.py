@@ -18,10 +18,11 @@ import heapq
 from collections import deque
 from collections.abc import Iterator, Mapping
 from itertools import count, pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.answered import ANSWERED, Answered
 from seqaudit.replay.jgroups.evidence import HORIZON_NS, LATEST_NS, Beginning
 from seqaudit.replay.jgroups.other_ways import OtherWays
 from seqaudit.replay.jgroups.own_requests import OwnRequests
@@ -45,8 +46,6 @@ from seqaudit.replay.sequence.ip_ids import IpIds, sent_later
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
 
-#: Answered requests that are remembered, to see a second copy for the same request.
-ANSWERED: Final = 256
 #: A gap that was asked for, or revealed, this many ticks before the end of the capture is not open.
 TICKS_TO_LOSE: Final = 3
 #: How a gap may end in the capture that says nothing of what was sent before it.
@@ -60,15 +59,6 @@ _OPEN_TO_DOUBT: Final = (
     Outcome.STOPPED,
     *WENT_ON,
 )
-
-
-class Answered(NamedTuple):
-    """A resend that filled a part of a gap."""
-
-    part: Range
-    gap: Gap
-    fresh_id: int | None
-    took_ns: int  # to come
 
 
 class JudgedStream:
@@ -132,6 +122,7 @@ class JudgedStream:
         self._ticket = count()
         self._filling: Arrival | None = None
         self._older = False  # what fills a gap now was sent before what revealed it
+        self._resent = False  # it was sent after it
         self._latest_ns = 0  # how long after it showed that it was missing an original came
 
     def _begin(self, start: int) -> None:
@@ -386,8 +377,9 @@ class JudgedStream:
         """The ended gaps that are kept."""
         return sorted(self.gaps, key=lambda gap: gap.first)
 
-    def settle(self) -> None:
-        """What was sent before the capture began is neither lost nor repaired for certain."""
+    def settle(self, end: Mark) -> None:
+        """What was sent before the capture began is neither lost nor repaired for certain, nor what
+        showed just before the conversation's ``end``: the original may come behind that."""
         bound = self.beginning.bound
         stop = self.tracker.known_stop if bound is None else bound + 1
         self.left_out.remove(-(2**63), stop)
@@ -397,9 +389,12 @@ class JudgedStream:
                 self._settle(gap, stop)
         if not any(self.open_at_end.values()):
             self.open_until_ns = None
-        if self.lacks_messages():  # what came may be the original: how late they come is not seen
-            parts = (gap.parts.get(Outcome.REPAIRED) for gap in self.gaps)
-            self.ways.late |= RangeSet(piece for part in parts if part for piece in part.ranges)
+        # A2; once an original came late another one may come later than that
+        late_ns = LATEST_NS if self._latest_ns > HORIZON_NS else self._interval_ns
+        if until_ns := self.ways.may_come_yet(self.gaps, self._elapsed, end, late_ns):
+            self.open_until_ns = max(self.open_until_ns or 0, until_ns)
+        if self.lacks_messages():
+            self.ways.may_have_come(self.gaps)
         if self._latest_ns >= self._interval_ns:
             self.ways.may_come_late(self.gaps, self._latest_ns)
 
@@ -439,13 +434,14 @@ class JudgedStream:
 
     def _judge(self, gap: Gap, piece: Range, arrival: Arrival) -> Outcome:
         self._filling = arrival
-        self._older = False
+        self._older, self._resent = False, arrival.repair
         if arrival.repair:
             return Outcome.RECOVERED  # A1
         asked = bool(self.asked.within(*piece))
         first = self._newer(gap, arrival.fresh_id, arrival.first)
         last = self._newer(gap, arrival.last_fresh_id, arrival.last)
         newer, older = bool(first and last), first is False and last is False
+        self._resent = newer
         too_soon = not asked and self._nobody_can_have_asked(gap, piece, arrival, newer=newer)
         if too_soon or older:  # A2, A3
             long = self._elapsed.at_least(gap.revealed, arrival.first) > HORIZON_NS
@@ -488,7 +484,7 @@ class JudgedStream:
             filling = self._filling
             assert filling is not None
             fresh_id = None if filling.repair else filling.fresh_id  # it counts by itself
-            self._answered.append(Answered(piece, gap, fresh_id, took_ns))
+            self._answered.append(Answered(piece, gap, fresh_id, took_ns, self._resent))
         elif outcome is Outcome.EITHER:
             self.undecidable += size
         elif outcome is Outcome.REORDERED:
@@ -505,12 +501,16 @@ class JudgedStream:
     def _original_came(self, part: Range, event: Event) -> None:
         """A copy of what a resend had filled: was the original only late, after all?"""
         for answered in list(self._answered):
-            (first, stop), gap, _, took_ns = answered
+            (first, stop), gap = answered.part, answered.gap
             first, stop = max(first, part[0]), min(stop, part[1])
-            repaired = first < stop and Outcome.RECOVERED in gap.parts
-            if repaired and self._is_late_original(answered, event):
+            if first >= stop or Outcome.RECOVERED not in gap.parts:
+                continue
+            more = answered.copied((first, stop), self._requests.times_named(first))
+            if self._is_late_original(answered, event):
                 self._latest_ns = max(self._latest_ns, event.at_ns - gap.revealed.at_ns)
-                self._was_late(gap, first, stop, took_ns)
+                self._was_late(gap, first, stop, answered.took_ns)
+            elif more and not answered.resent:
+                self.ways.late.add(first, stop)
 
     def _is_late_original(self, answered: Answered, event: Event) -> bool:
         """It is, if the copy is older than the resend by its IP id; without ids, if the two are

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import (
     BY_HIGHEST,
     BY_REQUEST,
@@ -16,6 +17,8 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 #: No member's ticks are closer.
 BUSY_NS: Final = 100_000_000
+#: How gaps end that a repair filled.
+REPAIRS: Final = (Outcome.RECOVERED, Outcome.REPAIRED)
 #: An original may come so many times later than any other did.
 LATER: Final = 2
 
@@ -31,7 +34,9 @@ class OtherWays:
         had: of these, where the capture is shown to lack words of the receiver in between.
         for_no_window: came when no window was there.
         late: repaired, and the original may come later still, as others of the stream did; or it
-            may be what came and is not in the capture, which lacks others as well.
+            may be what came and is not in the capture, which lacks others as well, or one of more
+            copies than were asked for.
+        yet: repaired, and the original may come behind the end of a capture that ends just then.
         in_holes: may have come in bytes of a TCP connection that the capture lacks.
         unread: asked for at no tick, and the capture may lack that it had come: what HIGHEST_SEQNO
             names a member asks for at once, also if it is just reading it.
@@ -42,6 +47,7 @@ class OtherWays:
     had: RangeSet = field(default_factory=RangeSet)
     for_no_window: RangeSet = field(default_factory=RangeSet)
     late: RangeSet = field(default_factory=RangeSet)
+    yet: RangeSet = field(default_factory=RangeSet)
     in_holes: RangeSet = field(default_factory=RangeSet)
     unread: RangeSet = field(default_factory=RangeSet)
     _shown_without: list[Gap] = field(default_factory=list)  # by what found no window
@@ -97,6 +103,24 @@ class OtherWays:
                 part = gap.parts.get(outcome)
                 if part is not None and after_ns is not None and after_ns < LATER * latest_ns:
                     self.late |= part.ranges
+
+    def may_have_come(self, gaps: Iterable[Gap]) -> None:
+        """What filled a gap and is not in the capture, which lacks others as well, may be the
+        original: how late these come is not seen."""
+        parts = (gap.parts.get(Outcome.REPAIRED) for gap in gaps)
+        self.late |= RangeSet(piece for part in parts if part for piece in part.ranges)
+
+    def may_come_yet(self, gaps: Iterable[Gap], elapsed: Elapsed, end: Mark, late_ns: int) -> int:
+        """Of what was repaired the original may come behind the end of the conversation, if its gap
+        showed less than ``late_ns`` before that: returns until when; 0: none does."""
+        until_ns = 0
+        for gap in gaps:
+            repaired = [gap.parts[outcome] for outcome in REPAIRS if outcome in gap.parts]
+            left_ns = late_ns - elapsed.passed(gap.revealed, end) if repaired else 0
+            if left_ns > 0:
+                self.yet |= RangeSet(piece for part in repaired for piece in part.ranges)
+                until_ns = max(until_ns, end.at_ns + left_ns)
+        return until_ns
 
     def repaired(self, *, unasked: bool) -> RangeSet:
         """Whose repair shows no loss.

@@ -43,6 +43,10 @@ class OwnRequests:
         """When a message was named first; null: it was not."""
         return min((mark.at_ns for mark, named in self._latest if seqno in named), default=None)
 
+    def times_named(self, seqno: int) -> int:
+        """How often a message was named."""
+        return sum(seqno in named for _, named in self._latest)
+
     def until(self, until_ns: int) -> RangeSet:
         """What was named until then."""
         return RangeSet(p for mark, named in self._latest if mark.at_ns <= until_ns for p in named)

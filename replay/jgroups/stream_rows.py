@@ -142,6 +142,7 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, unasked
     _without(row, RangeSet([*window.unrecovered, *yet]), window.ways.had)
     lost = RangeSet([*window.lost, *yet])
     certain = lost - repaired_unsure(window, unasked=unasked) - window.ways.came()
+    certain = certain - window.ways.yet if over else certain
     doubted = window.of_unknown_fate(ended) + lost.total() - certain.total()
     at_least = certain.total()
     if doubted:
@@ -262,9 +263,11 @@ def gap_rows(
     ``unasked`` see ``received``."""
     names = _NAMES.get(role, {})
     unsure = RangeSet() if window is None else repaired_unsure(window, unasked=unasked)
+    yet = RangeSet() if window is None else window.ways.yet
+    until_ns = None if window is None else window.open_until_ns
     for row in gap.rows():
         outcome = WENT_ON.get(Outcome(row["outcome"]), row["outcome"])
-        for seqnos, ended in _parted(row, outcome, unsure):
+        for seqnos, ended, open_ in _parted(row, outcome, unsure, yet):
             told: GapFigures = {
                 **row,
                 "seqnos": inclusive(seqnos),
@@ -273,16 +276,22 @@ def gap_rows(
                 "system": system,
                 "placed": placed(*by_outcome(ended, role, row["requests"])),
             }
-            if outcome != row["outcome"] and window is not None:
-                told["open_until_ns"] = window.open_until_ns
+            if open_ and until_ns is not None:
+                told["open_until_ns"] = until_ns
             yield told
 
 
-def _parted(row: GapFigures, outcome: str, unsure: RangeSet) -> Iterator[tuple[RangeSet, str]]:
-    """What of a gap's row ended how."""
+def _parted(
+    row: GapFigures, outcome: str, unsure: RangeSet, yet: RangeSet
+) -> Iterator[tuple[RangeSet, str, bool]]:
+    """What of a gap's row ended how, and whether a capture that ended just then does not tell."""
     seqnos = RangeSet((first, last + 1) for first, last in row["seqnos"])
-    late = seqnos & unsure if outcome == Outcome.RECOVERED else RangeSet()
-    if rest := seqnos - late:
-        yield rest, outcome
+    recovered = outcome == Outcome.RECOVERED
+    late = seqnos & unsure if recovered else RangeSet()
+    yet = (seqnos & yet) - late if recovered else RangeSet()
+    if rest := seqnos - late - yet:
+        yield rest, outcome, outcome != row["outcome"]
+    if yet:
+        yield yet, outcome, True
     if late:
-        yield late, Outcome.EITHER
+        yield late, Outcome.EITHER, False

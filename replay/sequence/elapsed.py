@@ -3,8 +3,13 @@
 from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import Final
 
 from seqaudit.replay.sequence.gaps import Mark
+
+#: A clock that goes back by less may be none that was set: capturing machines exchange frames.
+STEP_NS: Final = 1_000_000_000
 
 
 @dataclass(slots=True)
@@ -32,13 +37,14 @@ class Elapsed:
     little is said a pause is all there is; one that traffic may well have can be trusted.
     """
 
-    __slots__ = ("_frames", "_last", "_pauses", "_set_back", "_watched")
+    __slots__ = ("_frames", "_last", "_pauses", "_set_back", "_steps", "_watched")
 
     def __init__(self) -> None:
         self._last: Mark | None = None
         self._frames: list[int] = []  # of events after pauses longer than all that came later
         self._pauses: list[tuple[int, int]] = []  # how long, and when that event began
         self._set_back: list[int] = []  # frames of events that began earlier than the one before
+        self._steps: list[tuple[int, int]] = []  # of these: set back, and by how much
         self._watched: dict[int, deque[Watch]] = {}  # how long -> those that wait, as they began
 
     def saw(self, mark: Mark, *, sure: bool = False) -> None:
@@ -56,6 +62,8 @@ class Elapsed:
             self._frames.append(mark.frame)
         if self._last is not None and mark.at_ns < self._last.at_ns:
             self._set_back.append(mark.frame)
+            if (step := self._last.at_ns - mark.at_ns) >= STEP_NS:
+                self._steps.append((mark.frame, step))
         self._last = mark
         for span_ns, waiting in self._watched.items():
             while waiting and self.at_least(waiting[0].since, mark) >= span_ns:
@@ -76,6 +84,11 @@ class Elapsed:
         it was not. From there on it does not tell whether what was due then has happened."""
         place = bisect_right(self._set_back, frame)
         return self._set_back[place] if place < len(self._set_back) else None
+
+    def passed(self, since: Mark, until: Mark) -> int:
+        """In ns by the clock, were it not set back in between."""
+        place = bisect_right(self._steps, since.frame, key=itemgetter(0))
+        return until.at_ns - since.at_ns + sum(step for _, step in self._steps[place:])
 
     def just_before(self, now: Mark, span_ns: int) -> int:
         """A time: since an event of it or before so much has surely passed by now; since one behind

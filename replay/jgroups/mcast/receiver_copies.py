@@ -5,7 +5,8 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.arrivals import Answered, JudgedStream
+from seqaudit.replay.jgroups.answered import Answered
+from seqaudit.replay.jgroups.arrivals import JudgedStream
 from seqaudit.replay.jgroups.evidence import Beginning, in_order, read_between
 from seqaudit.replay.jgroups.inner_loss import InnerLoss
 from seqaudit.replay.jgroups.mcast.origin import Origin

@@ -222,13 +222,14 @@ class UnicastEngine:
         """A connection began in the capture if its first message came in it, to a member that
         began in it too or had been captured for longer than an unacknowledged message rests.
         """
+        assert self.last is not None, "a stream has events"
         began, to = stream.first, stream.receiver
         begins = stream.first_message and received.start == 1
         if begins and (
             self._was_quiet(began) or to in self._joined or self.stamps_of(to).first == 1
         ):
             received.beginning.bound = 0
-        received.settle()
+        received.settle(self.last)
         self.holes.lie_over(received, stream.sender)
         # a release without timestamps numbers none of its words: doubt is where others are missing
         numbered = self._release().timestamps

@@ -80,7 +80,8 @@ def test_how_late_originals_come_is_not_seen_where_the_capture_lacks_others(
 ) -> None:
     """u4n4-dup-reorder-2, 2 s of what came missing: 111 was asked for, and came late."""
     came = [data(2, 3)] if holds else []
-    told = heard(B, data(1), *came, TICK, ack(3, 1), TICK, request(4), TICK, ack(4, 2), data(5))
+    story = [data(1), *came, TICK, ack(3, 1), TICK, request(4), TICK, ack(4, 2), data(5)]
+    told = heard(B, *story, SECOND)
     assert told.told("lost") == {"lost": lost}
 
 
@@ -391,6 +392,41 @@ def test_where_originals_come_later_than_a_tick_that_of_a_repair_may_come_later_
     unseen = [data(5, ip_id=14), TICK, ack(3, 3), TICK, request(4), TICK, ack(5, 4)]
     acked = heard(B, SECOND * 3, data(1, ip_id=10), ack(1, 1), *late, *unseen)
     assert acked.told("lost") == {"lost": lost}  # neither the repair nor the original is captured
+
+
+@pytest.mark.parametrize(("further", "lost"), [([], 1), ([data(2, ip_id=30)], None)])
+def test_of_more_copies_than_requests_one_may_be_the_original_if_no_ip_id_tells(
+    further: list[Step], lost: int | None
+) -> None:
+    """u3-dup-reorder-2, its clock set forward by six seconds: too long to compare the IP ids."""
+    story = [SECOND * 3, data(1, ip_id=10), ack(1, 1), data(3, ip_id=12), 6 * SECOND, request(2)]
+    rest = [5, data(2, ip_id=20), ack(3, 2), TICK, *further, data(4, ip_id=31), 2 * SECOND]
+    told = heard(B, *story, *rest)
+    assert said(told, "UC001") == [("proven", [[2, 2]])]
+    assert told.told("lost") == {"lost": lost}
+    asked_twice = heard(B, *story, 50, request(2), *rest)
+    assert asked_twice.told("lost") == {"lost": 1}
+    soon = [TICK if step == 6 * SECOND else step for step in story]
+    assert heard(B, *soon, *rest).told("lost") == {"lost": 1}  # by its IP id a repair came first
+
+
+@pytest.mark.parametrize(
+    ("late", "goes_on", "lost"),
+    [(1, 200, None), (1, 300, 1), (30, 300, None), (30, 700, None), (30, 800, 1)],
+)
+def test_behind_its_repair_the_original_may_come_as_late_as_nobody_asks_or_others_may(
+    late: int, goes_on: int, lost: int | None
+) -> None:
+    """messy-1, ticks of 0.2 s, cut where the repair came: the original followed it by 3 ms."""
+    begun = [SECOND * 3, data(1), ack(1, 1), data(3), late, data(2), SECOND, ack(3, 2)]
+    story = [data(5), TICK // 2, request(4), 5, data(4), ack(5, 3), 10, data(6)]
+    told = heard(B, *begun, *story, goes_on)
+    assert said(told, "UC001") == [("proven", [[4, 4]])]
+    assert told.told("lost", "recovered", "open_at_end", "lost_seqnos") == {
+        "lost": lost, "recovered": 1, "open_at_end": 0, "lost_seqnos": [[4, 4]] if lost else [],
+    }  # fmt: skip
+    outcome = "recovered" if lost else "recovered or late"
+    assert told.gaps() == [("reordered", [[2, 2]]), (outcome, [[4, 4]])]
 
 
 #: B has had everything up to 3, and lacks message 4.
