@@ -56,7 +56,6 @@ LEAST_TWICE: Final = 10
 
 #: So many packets with damage that no checksum tells are expected, where one is reckoned with.
 UNSEEN: Final = 0.001
-MAY_BE_DAMAGED: Final = "some may be damaged of which the checksum is right"
 
 MS: Final = 1_000_000
 SECOND: Final = 1_000_000_000
@@ -151,26 +150,29 @@ def _damaged(account: MergedAccount) -> list[Span]:
     if count := account.damaged_frames["count"]:
         why = f"{_counted(count, 'packet')} damaged"
         spans = _at_each(Doubt.HOLE, account.damaged_frames, why)
-    if account.checksums["unclear"]:
-        spans.append(
-            Span(Doubt.DAMAGED, BEGINNING, END, "most packets of a sender have a wrong checksum")
-        )
-    elif may_be_damaged(account):
-        spans.append(Span(Doubt.DAMAGED, BEGINNING, END, f"{why}, so that {MAY_BE_DAMAGED}"))
+    if (unseen := unseen_damage(account)) is not None:
+        spans.append(Span(Doubt.DAMAGED, BEGINNING, END, unseen))
     elif account.checksums["untold"]:
         others = f"{why}, and others have no checksum that tells"
         spans.append(Span(Doubt.DAMAGED, BEGINNING, END, others))
     return spans
 
 
-def may_be_damaged(account: MergedAccount) -> bool:
-    """Whether so many packets are damaged that there may be one of which the checksum is right.
+def unseen_damage(account: MergedAccount) -> str | None:
+    """Why any packet may be damaged, though nothing shows it; null: none is. So it is where most
+    packets of a sender have a wrong checksum, as nobody can tell whether they are; and where so
+    many are damaged that there may be one of which the checksum is right.
 
     One changed byte is always told. Two are not where what one adds the other takes away, in the
     same half of a word: one time in some 1,024. How many have two is told by how many have one.
     """
+    if account.checksums["unclear"]:
+        return "most packets of a sender have a wrong checksum"
     damaged, frames = account.damaged_frames["count"], account.figures["frames"]
-    return damaged > 1 and damaged * damaged >= 1_024 * frames * UNSEEN
+    if damaged > 1 and damaged * damaged >= 1_024 * frames * UNSEEN:
+        why = "so that some may be of which the checksum is right"
+        return f"{_counted(damaged, 'packet')} damaged, {why}"
+    return None
 
 
 def _at_each(doubt: Doubt, told: NamedFrames, why: str) -> list[Span]:

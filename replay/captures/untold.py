@@ -8,7 +8,7 @@ the checksum is right, or that of most is wrong and nobody can tell whether they
 
 from typing import Final, cast
 
-from seqaudit.replay.captures.doubts import MAY_BE_DAMAGED, may_be_damaged
+from seqaudit.replay.captures.doubts import unseen_damage
 from seqaudit.replay.contract.capture_rows import MergedAccount, Order
 from seqaudit.replay.contract.results import D, Row
 
@@ -21,16 +21,14 @@ _FIGURES: Final = (
     "subscribers", "unrecovered", "unrecovered_seqnos", "unwanted", "zero_seqnos",
 )  # fmt: skip
 _DISORDER: Final = "time goes back, and nothing tells whether records are out of order (CP014)"
-_UNCLEAR: Final = "whether packets are damaged whose checksum is wrong cannot be told (CP021)"
 
 
 def untold(account: MergedAccount) -> str | None:
     """Why nobody can tell the figures of a capture; null: that can be told."""
     if _is_disordered(account.order):
         return _DISORDER
-    if account.checksums["unclear"]:
-        return _UNCLEAR
-    return f"{MAY_BE_DAMAGED} (CP021)" if may_be_damaged(account) else None
+    damage = unseen_damage(account)
+    return None if damage is None else f"{damage} (CP021)"
 
 
 def _is_disordered(order: Order) -> bool:

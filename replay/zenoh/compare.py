@@ -110,9 +110,7 @@ class ZenohComparison(BothEnds):
 
     def judge(self, replayed: Replayed) -> Compared:
         both = super().judge(replayed)
-        if not self._seen:
+        if self._found is None:
             return both
-        from seqaudit.replay.zenoh import legs
-
-        findings, together = self._found or legs.judge(self._seen, replayed.extents)
+        findings, together = self._found
         return Compared([*findings, *both.findings], together=together, holes=both.holes)

@@ -66,7 +66,6 @@ _OR_NOT_HELD: Final = " (Or the capture of that end does not hold {{count|it|the
 
 Judged = dict[str, set[tuple[int, str]]]  # rule -> (capture, conversation)
 Spans = Sequence[tuple[int | None, int | None]]  # first and last time of each capture
-NO_WORTH: Final[Mapping[int, Worth]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,7 @@ class Leg:
 
 
 def judge(
-    streams: Iterable[tuple[int, str, Row]], spans: Spans, worth: Mapping[int, Worth] = NO_WORTH
+    streams: Iterable[tuple[int, str, Row]], spans: Spans, worth: Mapping[int, Worth]
 ) -> tuple[list[PlacedFinding], Judged]:
     """Finding details, each with its ``capture`` and ``stream``; and what could be compared.
 

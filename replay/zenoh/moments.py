@@ -129,8 +129,11 @@ class Moments:
     def due_ns(self, endpoint: str) -> int | None:
         """When an end that lives has to speak again at the latest; null: it never spoke."""
         mark = self._said.get(endpoint)
-        quiet_ns = self._silent_ns.get(endpoint, LEASE_MS * KEEP_ALIVE_NS)
-        return None if mark is None else mark.at_ns + quiet_ns + OVERDUE_NS
+        return None if mark is None else mark.at_ns + self._quiet_ns(endpoint)
+
+    def _quiet_ns(self, endpoint: str) -> int:
+        """How long an end that lives says nothing at most."""
+        return self._silent_ns.get(endpoint, LEASE_MS * KEEP_ALIVE_NS) + OVERDUE_NS
 
     def unheard_since(self, endpoint: str, now: Mark) -> int | None:
         """The job frame behind which an end said nothing, until now, though it had to; null: it
@@ -189,9 +192,9 @@ class Moments:
         assert event.source is not None
         tick, since = event.at_ns >> TICK_BITS, self._said.get(event.source)
         if since is not None or len(self._said) < MAX_ENDS:
-            quiet_ns = self._silent_ns.get(event.source, LEASE_MS * KEEP_ALIVE_NS) + OVERDUE_NS
             since_ns = (self.first_ns or 0) if since is None else since.at_ns
-            if event.at_ns - since_ns > quiet_ns or (since is None and under_way):
+            silent = event.at_ns - since_ns > self._quiet_ns(event.source)
+            if silent or (since is None and under_way):
                 self._silences.ended(event.source, since, event.frame)
             self._said[event.source] = event.last_mark()
             self._note_lapse(event, since)

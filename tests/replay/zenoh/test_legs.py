@@ -31,7 +31,7 @@ def row(live: list[list[int]], role: str, **more: Any) -> dict[str, Any]:
 def told(
     *rows: dict[str, Any], spans: list[tuple[int, int]] = SPANS
 ) -> list[tuple[str, list[list[int]], str]]:
-    found, _ = judge([(n, f"s{n}", r) for n, r in enumerate(rows)], spans)
+    found, _ = judge([(n, f"s{n}", r) for n, r in enumerate(rows)], spans, {})
     return [(f["rule"], f["seqnos"], f["certainty"]) for f in found]
 
 
@@ -51,7 +51,7 @@ def test_last_samples_that_nothing_told_of() -> None:
 def test_a_figure_counts_no_less_than_findings_of_two_captures_say() -> None:
     figures = {"lost": 2, "lost_seqnos": [[3, 4]], "unknown": {}}
     rows = row([[0, 9]], "sender"), row([[0, 2], [5, 7]], "receiver", **figures)
-    findings, _ = judge([(n, f"s{n}", r) for n, r in enumerate(rows)], SPANS)
+    findings, _ = judge([(n, f"s{n}", r) for n, r in enumerate(rows)], SPANS, {})
     places = {(0, "s0"): rows[0], (1, "s1"): rows[1]}
     found = dict(lost_beyond(findings, places))
     assert found.keys() == {(1, "s1")}
@@ -115,7 +115,7 @@ def test_what_the_other_capture_lacks_may_have_come(why: str, certainty: str) ->
 def test_a_router_that_lost_samples(role: str, inside: bool) -> None:
     into = row([[0, 9]], "receiver", receiver="r1", receiver_endpoint=ROUTER)
     out = row([[2, 4], [6, 8]], role, sender_node="r1", sender_endpoint=ROUTER)
-    (found,), judged = judge([(0, "in", into), (1, "out", out)], SPANS)
+    (found,), judged = judge([(0, "in", into), (1, "out", out)], SPANS, {})
     assert judged["ZN020"] == {(0, LEG), (1, LEG)}
     assert judged["ZN019"] == set()
     assert (found["rule"], found["seqnos"], found["stream"]) == ("ZN020", [[5, 5]], "out")
@@ -124,27 +124,27 @@ def test_a_router_that_lost_samples(role: str, inside: bool) -> None:
 
 def test_what_could_be_compared_was_judged() -> None:
     rows = row([[0, 9]], "sender"), row([[0, 9]], "receiver")
-    found, judged = judge([(n, f"s{n}", r) for n, r in enumerate(rows)], SPANS)
+    found, judged = judge([(n, f"s{n}", r) for n, r in enumerate(rows)], SPANS, {})
     assert found == []
     assert judged == {
         "ZN019": {(0, LEG), (1, LEG)}, "ZN020": {(0, LEG), (1, LEG)},
         "ZN021": {(0, LEG), (1, LEG)}, "ZN022": set(), "ZN025": {(0, LEG), (1, LEG)},
         "ZN026": set(),
     }  # fmt: skip
-    assert not any(judge([(0, "s0", rows[0])], SPANS)[1].values())
+    assert not any(judge([(0, "s0", rows[0])], SPANS, {})[1].values())
 
 
 def test_a_source_of_which_nothing_came_at_all() -> None:
     near = row([[0, 3]], "sender")
     hop = {"kind": "transport", "leg": LEG, "role": "sender"}
     back = f"{SUBSCRIBER}>{PUBLISHER}|5|R"
-    found, judged = judge([(0, "s0", near), (1, back, hop)], SPANS)
+    found, judged = judge([(0, "s0", near), (1, back, hop)], SPANS, {})
     assert [(f["rule"], f["seqnos"], f["capture"]) for f in found] == [("ZN019", [[0, 3]], 0)]
     assert judged["ZN019"] == {(0, LEG), (1, LEG)}
     told_of = row([], "receiver", heartbeat_highest=1)
-    found, _ = judge([(0, "s0", near), (1, back, hop), (1, "s1", told_of)], SPANS)
+    found, _ = judge([(0, "s0", near), (1, back, hop), (1, "s1", told_of)], SPANS, {})
     assert [f["seqnos"] for f in found] == [[[2, 3]]]
-    assert judge([(0, "s0", near), (1, back, {**hop, "leg": "zenoh|udp|c|d"})], SPANS)[0] == []
+    assert judge([(0, "s0", near), (1, back, {**hop, "leg": "zenoh|udp|c|d"})], SPANS, {})[0] == []
 
 
 def test_a_capture_that_lacks_frames_does_not_tell_what_did_not_come() -> None:
@@ -162,7 +162,7 @@ def test_another_file_of_the_same_place_is_no_other_end() -> None:
     """Recorded at the publisher, in files that are given as captures of their own."""
     near, back = row([[0, 3]], "sender"), f"{SUBSCRIBER}>{PUBLISHER}|5|R"
     arrived = {"kind": "transport", "leg": LEG, "role": "receiver"}
-    assert judge([(0, "s0", near), (1, back, arrived)], SPANS)[0] == []
+    assert judge([(0, "s0", near), (1, back, arrived)], SPANS, {})[0] == []
 
 
 @pytest.mark.parametrize(("first", "lost"), [(8, [[5, 7]]), (5, None)])
@@ -171,11 +171,11 @@ def test_samples_lost_between_two_sessions_of_a_node(
 ) -> None:
     one = row([[0, 4]], "receiver", receiver_endpoint="10.0.0.2:50")
     two = row([[first, 9]], "receiver", receiver_endpoint="10.0.0.2:51", first_ns=3 * SECOND)
-    found, judged = judge([(0, "s0", one), (0, "s1", two)], SPANS)
+    found, judged = judge([(0, "s0", one), (0, "s1", two)], SPANS, {})
     assert [f["seqnos"] for f in found] == ([lost] if lost else [])
     assert judged["ZN022"] == {(0, LEG)}
     two["unrecovered_seqnos"] = [[4, 6]]
-    found, _ = judge([(0, "s0", one), (0, "s1", two)], SPANS)
+    found, _ = judge([(0, "s0", one), (0, "s1", two)], SPANS, {})
     assert [f["seqnos"] for f in found] == ([[[7, 7]]] if lost else [])
 
 
@@ -335,7 +335,7 @@ def test_a_session_that_overlaps_the_next_one_has_brought_what_it_brought() -> N
     assert missed(first, between, last) == [[], [], []]
     ends = {"receiver_endpoint": "10.0.0.2:51"}, {"receiver_endpoint": "10.0.0.2:52"}
     rows = [first, between | ends[0], last | ends[1]]
-    found, _ = judge([(0, f"s{n}", one) for n, one in enumerate(rows)], SPANS)
+    found, _ = judge([(0, f"s{n}", one) for n, one in enumerate(rows)], SPANS, {})
     assert found == []
 
 
@@ -350,11 +350,11 @@ def test_a_source_that_began_again_under_its_id_is_taken_for_repeats() -> None:
     first = session([[0, 19]], 1)
     second = session([[0, 29]], 9, receiver_endpoint="10.0.0.2:51", unrecovered_seqnos=[])
     assert [one["delivered"] for one in across(first, second)] == [[[0, 19]], [[20, 29]]]
-    found, _ = judge([(0, "s0", first), (0, "s1", second)], SPANS)
+    found, _ = judge([(0, "s0", first), (0, "s1", second)], SPANS, {})
     assert [(f["rule"], f["seqnos"], f["stream"]) for f in found] == [("ZN026", [[0, 19]], "s1")]
     second["receiver"] = "ef"  # another subscriber
     assert [one["delivered"] for one in across(first, second)] == [[[0, 19]], [[0, 29]]]
-    assert judge([(0, "s0", first), (0, "s1", second)], SPANS)[0] == []
+    assert judge([(0, "s0", first), (0, "s1", second)], SPANS, {})[0] == []
 
 
 def test_a_source_that_goes_on_by_another_leg_has_lost_no_last_samples() -> None:
@@ -364,6 +364,6 @@ def test_a_source_that_goes_on_by_another_leg_has_lost_no_last_samples() -> None
         [[60, 89]], "receiver", receiver_endpoint="10.0.0.2:51", first_ns=9 * SECOND,
         unrecovered_seqnos=[[20, 59]],
     )  # fmt: skip
-    found, _ = judge([(0, "s0", one), (1, "s1", two), (1, "s2", later)], SPANS)
+    found, _ = judge([(0, "s0", one), (1, "s1", two), (1, "s2", later)], SPANS, {})
     assert "ZN019" not in {f["rule"] for f in found}
     assert "ZN022" not in {f["rule"] for f in found}  # its subscriber asked for all of them
