@@ -73,7 +73,7 @@ def narrow_world(seed: int, width: int, size: int = 900) -> tuple[Frames, dict[s
 
 @pytest.mark.rule("FD022")
 @pytest.mark.parametrize("width", [1, 2])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(6))
 def test_narrow_numbers_of_two_lines_are_of_one_turn(seed: int, width: int, tmp_path: Path) -> None:
     frames, truth = narrow_world(seed, width)
     path, feed = tmp_path / "n.pcap", tmp_path / "narrow.yaml"

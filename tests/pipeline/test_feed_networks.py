@@ -104,7 +104,7 @@ def test_cuts_and_kernels_change_nothing(carrier: str, tmp_path: Path) -> None:
     frames, feed = two_networks(carry), str(feed_file(tmp_path, part))
     whole = to_json(report_of(frames, tmp_path, feed, compile_it=False))
     path = tmp_path / "networks.pcap"
-    for step in (1, 13):
+    for step in (3, 13):
         cuts = {str(path): record_offsets(path.read_bytes())[1:-1:step]}
         assert to_json(report_of(frames, tmp_path, feed, compile_it=step > 1, cuts=cuts)) == whole
 

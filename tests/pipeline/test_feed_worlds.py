@@ -14,6 +14,9 @@ from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.spark_address import SparkAddress
 from tests.pipeline.feed_worlds import NONE, SHAPES, World, differences, draw_world
 
+#: Between them they hold every kind of fault.
+SEEDS = (0, 2, 3, 6, 8, 10, 12, 13, 15, 17, 19, 22)
+
 
 def reported(world: World, folder: Path, seed: int, **options: Any) -> tuple[Any, Path]:
     capture, feed = world.write(folder, random.Random(seed))
@@ -32,7 +35,7 @@ def is_told_as_it_was(world: World, seed: int, folder: Path) -> None:
 
 
 @pytest.mark.rule("5.5")
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_report_says_what_happened(seed: int, tmp_path: Path) -> None:
     is_told_as_it_was(draw_world(seed), seed, tmp_path)
 
@@ -63,7 +66,7 @@ def test_spark_says_the_same(spark_place: SparkAddress, tmp_path: Path) -> None:
 def test_worlds_hold_every_kind_of_fault() -> None:
     """Else the comparison above could be of nothing."""
     sums: dict[str, int] = {}
-    for seed in range(32):
+    for seed in SEEDS:
         for book in draw_world(seed).books.values():
             for name, figure in (book.figures | {"tails": book.tails}).items():
                 sums[name] = sums.get(name, 0) + figure

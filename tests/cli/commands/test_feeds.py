@@ -1,6 +1,6 @@
 """``seqaudit feeds``, ``--feed`` and ``--lines`` as a shell sees them."""
 
-from itertools import permutations
+from itertools import combinations
 from pathlib import Path
 
 import click
@@ -167,12 +167,12 @@ def test_any_two_shipped_feeds_go_together() -> None:
     given = [name if _stands_alone(name) else f"{name}@:{15_000 + number}"
              for number, name in enumerate(shipped())]  # fmt: skip
     refused = []
-    for pair in permutations(given, 2):
+    for pair in combinations(given, 2):
         try:
             feeds_of(pair, [])
         except click.UsageError:
             refused.append(pair)
-    assert sorted(refused) == [("sv-4000", "sv-4800"), ("sv-4800", "sv-4000")]
+    assert refused == [("sv-4000", "sv-4800")]
 
 
 def _stands_alone(name: str) -> bool:

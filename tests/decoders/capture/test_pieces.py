@@ -74,7 +74,7 @@ def test_a_cut_at_any_byte_changes_nothing(case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", list(CASES))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_many_cuts_change_nothing(case: str, tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "capture"

@@ -317,7 +317,7 @@ def test_sections_interfaces_and_all_packet_blocks(tmp_path: Path) -> None:
     ),
     offset_s=st.sampled_from([0, 1, -1, 1_700_000_000, -(1 << 63), (1 << 63) - 1]),
 )
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_times_are_exact_in_every_resolution(resolution: int, ticks: int, offset_s: int) -> None:
     """The rule word for word, in fractions: floor(ticks * resolution) + offset, at most MAX_NS."""
     exponent = resolution & 0x7F
@@ -574,7 +574,7 @@ def test_an_account_is_valid_when_the_consumer_stops_early(tmp_path: Path) -> No
     keep=st.integers(0, 10_000),
     room=st.sampled_from([5, 1000]),
 )
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=75, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_compiled_and_interpreted_kernels_agree(
     content: str, place: int, noise: bytes, keep: int, room: int, tmp_path: Path
 ) -> None:

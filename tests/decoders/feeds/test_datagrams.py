@@ -196,7 +196,7 @@ def captures(draw: st.DrawFn) -> tuple[Feed, list[Packet | None]]:
 
 @pytest.mark.parametrize("compile_it", [False, True])
 @given(captures())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_the_kernel_agrees_with_one_datagram_at_a_time(
     compile_it: bool, capture: tuple[Feed, list[Packet | None]]
 ) -> None:
@@ -252,7 +252,7 @@ def sessions(draw: st.DrawFn) -> list[Packet | None]:
 
 @pytest.mark.parametrize("compile_it", [False, True])
 @given(sessions(), st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_the_short_cut_says_the_same(
     compile_it: bool, packets: list[Packet | None], stated: bool
 ) -> None:
@@ -265,7 +265,7 @@ def test_the_short_cut_says_the_same(
 
 
 @given(captures(), st.lists(st.integers(0, 25), max_size=4))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_rows_do_not_depend_on_where_chunks_end(
     capture: tuple[Feed, list[Packet | None]], cuts: list[int]
 ) -> None:

@@ -193,7 +193,7 @@ def sessions(draw: st.DrawFn) -> list[bytes]:
     return found
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(sessions(), st.data())
 def test_columns_say_what_one_message_after_the_other_does(
     messages: list[bytes], data: st.DataObject

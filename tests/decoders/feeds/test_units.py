@@ -255,7 +255,7 @@ step: {step}
 
 @pytest.mark.parametrize("compile_it", [False, True])
 @given(stories())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_what_was_written_is_read(
     compile_it: bool, story: tuple[str, list[bytes], dict[int, int]]
 ) -> None:
@@ -271,7 +271,7 @@ def test_what_was_written_is_read(
 
 
 @given(stories(), st.integers(1, 60))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_what_was_cut_off_or_damaged_is_the_same_in_both_modes(
     story: tuple[str, list[bytes], dict[int, int]], cut: int
 ) -> None:

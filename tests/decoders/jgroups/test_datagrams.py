@@ -165,7 +165,7 @@ def test_other_flags_end_a_unicast_run() -> None:
 @pytest.mark.rule("decoders/README.md 3")
 @given(st.lists(st.tuples(st.sampled_from([A, B]), st.integers(1, 6), st.sampled_from([0, OOB])),
                 max_size=30))  # fmt: skip
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_runs_are_what_joining_neighbours_gives(sent: list[tuple[str, int, int]]) -> None:
     frames = [single(msg4(seqno), by=by, flags=flags) for by, seqno, flags in sent]
     expected: list[list[Any]] = []
@@ -448,7 +448,7 @@ def compiled_once() -> None:
 @pytest.mark.parametrize("pad", [b"", b"\xff" * 20])
 @given(st.lists(st.one_of(frames(), st.none()), min_size=1, max_size=6), st.sampled_from([0, 0, 9]),
        st.booleans())  # fmt: skip
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_no_bytes_raise_and_both_modes_agree(
     pad: bytes, payloads: list[bytes | None], cut: int, force: bool
 ) -> None:
@@ -467,7 +467,7 @@ def test_no_bytes_raise_and_both_modes_agree(
 
 @pytest.mark.rule("decoders/README.md 4")
 @given(st.lists(st.binary(max_size=64), max_size=4), st.booleans())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_random_bytes_never_raise_and_are_never_claimed_for_certain(
     payloads: list[bytes | None], force: bool
 ) -> None:

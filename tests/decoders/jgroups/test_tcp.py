@@ -556,7 +556,7 @@ def tcp(segment: Segment) -> bytes:
     return ethernet(ipv4(header + segment.payload, *ends, protocol=6))
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(frames=FRAMES, cuts=st.lists(st.integers(24, 4000), max_size=4), data=st.data())
 def test_pieces_make_no_difference(
     tmp_path_factory: pytest.TempPathFactory, frames: list[bytes], cuts: list[int], data: Any
@@ -614,7 +614,7 @@ def tshark_bytes(path: Path) -> Iterator[int]:
     yield from ends.values()
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from([b"\0", b"\0", b"\x18", b"\x2b", b"\x2c", b"\3", b"\4", b"\7",
                                  b"bela", b"bela\x28\1\0\x07"]), max_size=40))  # fmt: skip
 def test_candidates_are_all_places_at_which_their_pattern_matches(parts: list[bytes]) -> None:

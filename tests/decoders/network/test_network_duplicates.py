@@ -125,7 +125,7 @@ def test_a_copy_of_which_less_was_captured_is_one_where_an_id_tells(compile_it: 
 FIELD = st.one_of(st.sampled_from([0, 1, 2, 255, 256, 0xFFFF]), st.integers(0, 0xFFFF))
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(
     st.lists(st.tuples(st.lists(FIELD, max_size=5), st.integers(0, 4)), max_size=40),
     st.sampled_from([0, 3, 16, 40, 126]),
@@ -150,7 +150,7 @@ def test_duplicates_are_those_with_all_bytes_equal(
     assert flagged(packets, compile_it=compile_it) == expected
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.binary(max_size=600), st.integers(0, 9), st.integers(0, 9))
 def test_a_digest_is_of_these_bytes_only(payload: bytes, before: int, behind: int) -> None:
     """Whatever stands around them, and however they lie in memory."""

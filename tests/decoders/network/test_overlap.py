@@ -79,7 +79,7 @@ def captures(draw: st.DrawFn) -> list[Packet]:
     return [one for _, one in sorted(late, key=lambda pair: pair[0])]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(captures(), st.data())
 def test_pieces_and_chunks_of_any_size_hand_on_what_one_chunk_does(
     packets: list[Packet], data: st.DataObject
@@ -108,7 +108,7 @@ def test_pieces_and_chunks_of_any_size_hand_on_what_one_chunk_does(
     assert guessed == whole.guessed
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(captures(), st.data())
 def test_of_some_records_the_others_keep_their_numbers(
     packets: list[Packet], data: st.DataObject

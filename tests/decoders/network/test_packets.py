@@ -639,7 +639,7 @@ def test_duplicates_are_not_sought_across_sections() -> None:
     assert flags == [0, Flag.NETWORK_DUPLICATE, 0]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(st.integers(0, 5), st.integers(0, 2 * MIB), st.integers(0, SECOND)),
@@ -879,7 +879,7 @@ def mutated(draw: st.DrawFn, frames: Sequence[bytes] = WHOLE) -> Packet:
     return Packet(bytes(frame[:captured]), original=original)
 
 
-@settings(max_examples=800)
+@settings(max_examples=400)
 @given(mutated())
 def test_the_kernel_agrees_with_the_slow_model(packet: Packet) -> None:
     expected = model(packet)
@@ -900,7 +900,7 @@ def test_the_kernel_agrees_with_the_slow_model(packet: Packet) -> None:
         assert row["state"] == k.FRAGMENT_STATE
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(mutated(), st.booleans())
 def test_it_does_not_matter_whether_the_ends_of_a_datagram_are_known(
     packet: Packet, compile_it: bool
@@ -965,7 +965,7 @@ def beyond_model(packet: Packet) -> bool:
 EVERY_LINK = sorted({0, 1, 12, 14, 101, 108, 113, 228, 229, 276, 147, *link_slow.SLOW_LINKS})
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.builds(
@@ -987,7 +987,7 @@ def test_both_forms_of_the_kernel_agree_and_never_raise(packets: list[Packet]) -
     assert read(packets) == read(packets, compile_it=True)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.sampled_from(sorted(link_slow.SLOW_LINKS)), st.binary(max_size=80))
 def test_slow_link_layers_never_raise(link: int, packet: bytes) -> None:
     kind, at = link_slow.find_network(link, packet)

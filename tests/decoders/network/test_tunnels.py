@@ -252,7 +252,7 @@ def test_tags_of_switches_are_passed_over(tagged: bytes) -> None:
     assert row["payload"] == b"hello"
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     st.sampled_from(sorted(TUNNELS)),
     st.lists(st.tuples(st.integers(14, 120), st.integers(0, 255)), max_size=4),

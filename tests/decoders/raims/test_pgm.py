@@ -481,7 +481,7 @@ PACKETS = [
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_damaged_packets_never_raise_and_both_modes_agree(draw: st.DataObject) -> None:
     payloads = []
     for packet in draw.draw(st.lists(st.sampled_from(PACKETS), min_size=1, max_size=6)):

@@ -631,7 +631,7 @@ def traffic(draw: st.DrawFn) -> list[tuple[bytes, int]]:
     return packets
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(traffic(), st.booleans(), st.data())
 def test_cuts_and_stages_change_nothing(
     tmp_path: Path, packets: list[tuple[bytes, int]], nested: bool, data: st.DataObject

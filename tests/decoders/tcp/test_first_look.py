@@ -59,7 +59,7 @@ mostly_wire = st.one_of(
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(prefixes=st.lists(mostly_wire.filter(bool), min_size=1, max_size=6))
 def test_what_a_system_refuses_at_first_sight_it_does_not_recognise(
     name: str, prefixes: list[bytes]
@@ -182,7 +182,7 @@ def compare(capture: Capture, step: int, pieces: tuple[bool, ...] = (False, True
         )
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(steps, opening, st.integers(1, 20), st.integers(0, 40))
 @example([(0, 0, "rst", b"x")], [], 1, 0)
 @example([(0, 0, "data", PREAMBLE), (0, 1, "data", b"x")], ["syn", "syn+ack"], 1, 0)
@@ -237,7 +237,7 @@ def frames_of_jgroups() -> bytes:
     return (struct.pack(">I", len(message)) + message) * 2
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(middles, st.integers(1, 20), st.sampled_from((1, 40, 300)), st.sampled_from((1, 200, 10**6)))
 @example([(0, 0, "data", 0), (0, 1, "data", len(FIRST_BYTES))] * 4, 2, 40, 10**6)
 @example([(0, 1, "data", 0), (0, 0, "data", 9)], 1, 1, 1)

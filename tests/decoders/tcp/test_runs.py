@@ -188,7 +188,7 @@ def told(chunks: Sequence[Segments], few: int, batch: int, **options: Any) -> To
 ONE_BY_ONE: Final = 1 << 30
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(stories, st.lists(st.integers(0, 150), max_size=3), st.sampled_from([40, 200, 1 << 22]))
 def test_runs_give_what_segments_give_one_by_one(
     rows: list[tuple[Key, Row]], cuts: list[int], batch: int
@@ -293,7 +293,7 @@ def shipped(chunks: Sequence[Segments], *, parted: bool) -> tuple[list[tuple[Key
     return sorted(found, key=lambda row: row[1][1]), sniffer.facts()
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(stories, st.integers(1, 60))
 def test_flows_that_are_known_are_shipped_without_a_look(
     rows: list[tuple[Key, Row]], size: int

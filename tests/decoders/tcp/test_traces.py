@@ -68,7 +68,7 @@ def unshown(one: bytes, searched: int) -> Match:
     return Match.NO if len(one) >= searched else Match.UNDECIDED
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(directions=st.lists(direction.filter(bool), min_size=1, max_size=5))
 @example(directions=[b"\x00", b"\x99"])
 @example(directions=[bytes(96 << 10), b"x" * (96 << 10), b"x" * ((96 << 10) - 1)])
@@ -101,7 +101,7 @@ def test_compiling_is_left_until_there_are_many_directions(monkeypatch: pytest.M
     assert finds(TraceSearch(SYSTEMS, compile_it=False), [NONE]) == [True]
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(directions=st.lists(direction, min_size=1, max_size=5), room=st.integers(0, 30))
 def test_interpreted_and_compiled_tell_the_same(directions: list[bytes], room: int) -> None:
     table = look_of().table

@@ -460,7 +460,7 @@ BATCHES = st.one_of(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(
     st.lists(BATCHES, min_size=1, max_size=8),
     st.integers(0, 3),
@@ -471,7 +471,7 @@ def test_both_modes_read_any_bytes_alike(payloads: list[bytes], cut: int, mode: 
     assert decoded(z.batches(payloads, cut=cut, mode=mode, compile_it=True)) == plain
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(st.lists(MESSAGES, min_size=1, max_size=8))
 def test_the_walk_agrees_with_reading_one_message_after_the_other(messages: list[bytes]) -> None:
     batch = z.frame(77, *messages)

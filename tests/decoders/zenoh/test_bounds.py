@@ -148,7 +148,7 @@ def test_over_tcp_a_length_makes_nobody_wait_for_gigabytes() -> None:
     assert peak(lambda: system.recognise(b"\xff" * 70_000, False)) < BOUND
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.lists(
         st.one_of(

@@ -81,7 +81,7 @@ def test_behind_a_hole_the_payload_of_a_large_message_is_no_chain_of_fragments(s
     assert len(found.starts) == len(fragments) + len(SAMPLES)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(st.integers(1, 400), max_size=8))
 def test_how_bytes_are_shown_changes_nothing(cuts: list[int]) -> None:
     data = framed(INIT, OPEN, *SAMPLES)
@@ -102,7 +102,7 @@ def test_any_bytes_are_frames_or_skipped(data: bytes, began: bool) -> None:
     assert found.consumed == len(data)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.binary(max_size=80), st.sampled_from([0, 2, 4]), st.sampled_from([0, 1]),
        st.integers(1, 5))  # fmt: skip
 def test_both_forms_of_the_kernel_walk_alike(
@@ -198,7 +198,7 @@ likely_bytes = st.lists(st.sampled_from([0, 0, 1, 2, 3, 4, 5, 0x19, 0x1D, 0x40])
 chains = st.lists(st.sampled_from([b"\1\0\4", b"\1\0\0\0\4", b"\2\0\4"]), max_size=6)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(likely_bytes, chains, likely_bytes, st.integers(0, 20), st.booleans())
 def test_a_chain_is_looked_for_at_every_place(
     before: list[int], chain: list[bytes], after: list[int], begin: int, strong: bool

@@ -877,7 +877,7 @@ def stories(draw: st.DrawFn, *, restarts: bool) -> list[Datagram | int]:
 
 @pytest.mark.rule("5.5")
 @given(stories(restarts=False), st.sampled_from([2, 10, 48]))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_the_engine_agrees_with_the_naive_model(story: list[Datagram | int], few: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(feed_stream, "FEW", few)
@@ -902,7 +902,7 @@ def test_the_engine_agrees_with_the_naive_model(story: list[Datagram | int], few
     1,
     2,
 )
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_nothing_depends_on_where_the_capture_is_cut(
     story: list[Datagram | int], cuts: set[int], size: int, few: int
 ) -> None:
@@ -968,7 +968,7 @@ def test_a_number_that_comes_again_after_the_time_of_comparison_is_measured_anew
 @pytest.mark.rule("5.5")
 @given(st.lists(st.sampled_from("ABab-=xq"), max_size=80), st.sets(st.integers(1, 170)),
        st.sampled_from([1, 3, 1000]))  # fmt: skip
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_lines_agree_with_sets_and_do_not_depend_on_cuts(
     words: list[str], cuts: set[int], size: int
 ) -> None:

@@ -135,7 +135,7 @@ def test_heartbeats_that_say_what_comes_next_are_in_step() -> None:
     assert one.messages[0, "DATA"] == 5
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @example([(0, 1), (0, 1), (0, 2)], random.Random(0))
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)), max_size=12), st.randoms())
 def test_it_does_not_depend_on_where_runs_are_cut(
@@ -161,7 +161,7 @@ _ROWS = st.tuples(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(st.lists(_ROWS, max_size=12), st.sampled_from([16, 100, 65536, 0]))
 def test_rows_at_once_say_what_they_say_one_by_one(
     drawn: list[tuple[int, int, Kind, int, int]], space: int

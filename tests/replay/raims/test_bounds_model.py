@@ -106,7 +106,7 @@ def frames(story: list[Sent]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(stories())
 def test_what_was_lost_is_between_its_bounds(story: list[Sent]) -> None:
     truth = at_daemon(story)

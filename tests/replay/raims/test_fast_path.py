@@ -287,7 +287,7 @@ STARTED: Final = [
 ]  # fmt: skip
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @example(SILENT, HERE, {})
 @example(STARTED, ADDRESSES["A"], {})
 @given(

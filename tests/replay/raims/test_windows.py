@@ -461,7 +461,7 @@ messages = st.lists(
 
 
 @given(messages)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_the_window_agrees_with_the_naive_model(drawn: list[Any]) -> None:
     made, naive = window(), Naive()
     for subject, publisher, frame, base, chained in drawn:

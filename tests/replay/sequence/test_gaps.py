@@ -59,7 +59,7 @@ def mark_of(frame: int) -> Mark:
     return Mark(frame, 1000 * frame)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.lists(EVENTS, max_size=30))
 def test_a_tracker_agrees_with_one_that_knows_every_seqno(
     story: list[tuple[str, int, int]],

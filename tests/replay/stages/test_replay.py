@@ -140,7 +140,7 @@ STEPS: Final = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     st.lists(STEPS, max_size=14),
     st.sets(st.integers(0, 80)),

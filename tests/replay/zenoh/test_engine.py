@@ -646,7 +646,7 @@ def pieces(session: Session, message: bytes, size: int, *, first: bool = True) -
 
 @pytest.mark.rule("zenoh H15")
 @given(st.integers(1, 80), st.booleans())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_a_message_is_put_together_from_pieces_of_any_size(size: int, batched: bool) -> None:
     session = Session().put(0)
     pieces(session, z.push(z.put(1, b"x" * 90), 0, "demo/sensor"), size)

@@ -703,7 +703,7 @@ def test_bytes_of_unfinished_messages_are_bounded_over_all_counters() -> None:
     assert held.size == 0
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.lists(st.integers(0, 127), min_size=1, max_size=60), st.integers(0, 127))
 def test_a_counter_accepts_what_the_rule_word_for_word_accepts(
     sns: list[int], initial: int
@@ -806,7 +806,7 @@ class Naive:
         self.pending.clear()
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     st.lists(st.sampled_from(["pass", "pass", "lose", "late"]), min_size=1, max_size=40),
     st.integers(1, 8),

@@ -348,7 +348,7 @@ def test_without_recovery(steps: list[tuple[str, str]]) -> None:
     compared(world)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(STEPS, DEPTHS, QUERY_FATES, TURNS)
 def test_gap_triggered_recovery(
     steps: list[tuple[str, str]], depth: int, fates: list[str], rtt: int
@@ -358,7 +358,7 @@ def test_gap_triggered_recovery(
     compared(world)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(STEPS_WITH_BEATS, DEPTHS, QUERY_FATES, TURNS)
 def test_recovery_with_heartbeats(
     steps: list[tuple[str, str]], depth: int, fates: list[str], rtt: int
@@ -368,7 +368,7 @@ def test_recovery_with_heartbeats(
     compared(world)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(STEPS, DEPTHS, QUERY_FATES, TURNS, st.sampled_from([0.05, 0.7, 3.0]))
 def test_recovery_with_periodic_queries(
     steps: list[tuple[str, str]], depth: int, fates: list[str], rtt: int, period: float
@@ -378,7 +378,7 @@ def test_recovery_with_periodic_queries(
     compared(world)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(STEPS, DEPTHS, QUERY_FATES, TURNS, st.integers(0, 4), st.integers(0, 6), st.booleans())
 def test_history_before_live_samples(
     steps: list[tuple[str, str]],

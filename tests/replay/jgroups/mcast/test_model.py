@@ -22,7 +22,7 @@ from tests.replay.jgroups.spoiling import (
     worlds,
 )
 
-WORLDS: Final = 120
+WORLDS: Final = 70
 #: What each proven finding says of its seqnos.
 TRUE: Final[Mapping[str, str]] = {
     "CP007": "delivered",

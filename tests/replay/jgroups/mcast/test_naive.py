@@ -51,7 +51,7 @@ def told_outcomes(told: Heard) -> dict[int, str]:
     return {seqno: outcome for outcome, ranges in told.gaps() for seqno in expand(ranges)}
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(RECEIVED, st.one_of(st.none(), st.integers(1, 8)), st.integers(0, 4))
 @example([("highest", 2, 0, False), ("msg", 2, 2, False), ("request", 2, 0, False)], None, 0)
 @example(
@@ -157,7 +157,7 @@ SENT = st.lists(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(SENT, st.integers(1, 8))
 def test_the_sender_agrees_with_the_naive_one(story: list[Told], capacity: int) -> None:
     """``seqno`` of an ACK is told as its distance below the highest sent."""

@@ -62,7 +62,7 @@ def streams(heard: Heard) -> list[Mapping[str, Any]]:
     return sorted((r.detail for r in heard.results if r.kind == STREAM), key=lambda r: r["conn_id"])
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(plans)
 def test_the_model_delivers_everything_once_per_window(plan: Plan) -> None:
     truth = World(plan).play().truth
@@ -73,7 +73,7 @@ def test_the_model_delivers_everything_once_per_window(plan: Plan) -> None:
     assert set(truth.delivered) == set(truth.sent)
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(plans)
 def test_at_the_receiver_what_is_proven_is_true(plan: Plan) -> None:
     world = World(plan).play()
@@ -98,7 +98,7 @@ def by_connection(delivered: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return sorted(delivered, key=lambda pair: pair[0])
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(plans)
 def test_at_the_sender_every_copy_is_explained(plan: Plan) -> None:
     world = World(plan).play()
@@ -117,7 +117,7 @@ def test_at_the_sender_every_copy_is_explained(plan: Plan) -> None:
         assert world.truth.windows_lost
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(plans)
 def test_requests_of_a_correct_sender_never_look_like_a_purge(plan: Plan) -> None:
     truth = World(plan).play().truth
@@ -201,7 +201,7 @@ PROVEN: Final[Mapping[tuple[str, str], Callable[[Truth], bool]]] = {
 }
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(plans)
 def test_every_proven_finding_is_true(plan: Plan) -> None:
     world = World(plan).play()
