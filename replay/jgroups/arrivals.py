@@ -269,8 +269,10 @@ class JudgedStream:
         self._end_no_longer_asked(end_ns if removed_ns is None else min(removed_ns, end_ns))
         long = self._requests.until(end_ns - self._to_lose_ns())
         missing = RangeSet(self.tracker.missing())
-        lacks = not over and (self.lacks_messages() or bool(missing - self.asked))
-        for part in missing & self.asked - long if lacks else ():  # the repair as well, it may be
+        lately = RangeSet() if over else missing & (self.asked - long)
+        self.ways.answered |= lately
+        lacks = self.lacks_messages() or bool(missing - self.asked)
+        for part in lately if lacks else ():  # the repair as well, it may be
             self.tracker.close_within(*part, Outcome.STOPPED, None)
         for first, stop in missing if over else ():
             asked = RangeSet(self.asked.within(first, stop))
@@ -387,12 +389,10 @@ class JudgedStream:
         for gap in self.gaps:
             if gap.first < stop:
                 self._settle(gap, stop)
-        if not any(self.open_at_end.values()):
-            self.open_until_ns = None
-        # A2; once an original came late another one may come later than that
-        late_ns = LATEST_NS if self._latest_ns > HORIZON_NS else self._interval_ns
-        if until_ns := self.ways.may_come_yet(self.gaps, self._elapsed, end, late_ns):
-            self.open_until_ns = max(self.open_until_ns or 0, until_ns)
+        until_ns = self.open_until_ns if any(self.open_at_end.values()) else None
+        late_ns = LATEST_NS if self._latest_ns > HORIZON_NS else self._interval_ns  # A2
+        yet_ns = self.ways.may_come_yet(self.gaps, self._elapsed, end, late_ns)
+        self.open_until_ns = max(until_ns or 0, yet_ns) or None
         if self.lacks_messages():
             self.ways.may_have_come(self.gaps)
         if self._latest_ns >= self._interval_ns:

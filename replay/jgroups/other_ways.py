@@ -38,6 +38,8 @@ class OtherWays:
             copies than were asked for.
         yet: repaired, and the original may come behind the end of a capture that ends just then.
         in_holes: may have come in bytes of a TCP connection that the capture lacks.
+        answered: asked for, and not for three ticks before its window was removed: that no copy is
+            in the capture does not say that none came.
         unread: asked for at no tick, and the capture may lack that it had come: what HIGHEST_SEQNO
             names a member asks for at once, also if it is just reading it.
     """
@@ -49,6 +51,7 @@ class OtherWays:
     late: RangeSet = field(default_factory=RangeSet)
     yet: RangeSet = field(default_factory=RangeSet)
     in_holes: RangeSet = field(default_factory=RangeSet)
+    answered: RangeSet = field(default_factory=RangeSet)
     unread: RangeSet = field(default_factory=RangeSet)
     _shown_without: list[Gap] = field(default_factory=list)  # by what found no window
 
@@ -112,7 +115,8 @@ class OtherWays:
 
     def may_come_yet(self, gaps: Iterable[Gap], elapsed: Elapsed, end: Mark, late_ns: int) -> int:
         """Of what was repaired the original may come behind the end of the conversation, if its gap
-        showed less than ``late_ns`` before that: returns until when; 0: none does."""
+        showed less than ``late_ns`` before that: returns until when; 0: none does. Nobody asks
+        sooner, or one that came late shows that another may come later still."""
         until_ns = 0
         for gap in gaps:
             repaired = [gap.parts[outcome] for outcome in REPAIRS if outcome in gap.parts]
@@ -137,4 +141,8 @@ class OtherWays:
 
     def came(self) -> RangeSet:
         """May have come to the receiver, whose window lacked it when it asked."""
-        return self.for_no_window | self.in_holes | self.had
+        return self.for_no_window | self.in_holes | self.may_have_had()
+
+    def may_have_had(self) -> RangeSet:
+        """Though no copy is in the capture, and it was asked for."""
+        return self.had | self.answered

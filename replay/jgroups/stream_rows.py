@@ -139,7 +139,7 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, unasked
     if window.unasked_long or ended[Outcome.UNASKED] or ended[Outcome.STOPPED] or _between(window):
         row["delivered"] = None
         row["unknown"]["delivered"] = _MAY_HAVE_COME
-    _without(row, RangeSet([*window.unrecovered, *yet]), window.ways.had)
+    _without(row, RangeSet([*window.unrecovered, *yet]), window.ways.may_have_had())
     lost = RangeSet([*window.lost, *yet])
     certain = lost - repaired_unsure(window, unasked=unasked) - window.ways.came()
     certain = certain - window.ways.yet if over else certain
@@ -159,17 +159,18 @@ def repaired_unsure(window: JudgedStream, *, unasked: bool) -> RangeSet:
 
 
 def _without(row: JGroupsStreamRow, never: RangeSet, had: RangeSet) -> None:
-    """What an earlier window may have had is not known to have never come.
+    """What the receiver may have had is not known to have never come.
 
     Args:
         never: what did not in this capture.
-        had: what such a window may have had.
+        had: what it may have had.
     """
     certain = never - had
     if doubted := never.total() - certain.total():
         row["unrecovered"], row["unrecovered_seqnos"] = None, inclusive(listed(certain))
         row["unknown"]["unrecovered"] = (
-            f"{certain.total()} or more: {doubted} others an earlier window may have had"
+            f"{certain.total()} or more: {doubted} others an earlier window may have had, or "
+            "their own one, just before it was removed"
         )
 
 

@@ -1012,16 +1012,21 @@ def test_ticks_ask_for_a_tail_as_well_once_a_higher_one_was_received(
     assert told.told("unrecovered") == {"unrecovered": unrecovered}
 
 
-@pytest.mark.parametrize(("holds", "unrecovered"), [(True, 1), (False, 0)])
+@pytest.mark.parametrize(
+    ("holds", "ticks", "unrecovered"), [(True, 4, 1), (True, 1, None), (False, 1, 0)]
+)
 def test_what_was_asked_for_last_before_its_sender_left_may_have_come_as_others_did(
-    holds: bool, unrecovered: int
+    holds: bool, ticks: int, unrecovered: int | None
 ) -> None:
-    """Frames longer than 200 bytes are missing: 2 and the repair of 4 are in no capture."""
+    """Frames longer than 200 bytes are missing: 2 and the repair of 4 are in no capture; or just
+    that repair (again-2): only who asks for three ticks shows that none comes."""
     came = (msg2(2),) if holds else ()
-    asked = (msg2(3), msg2(5), 2 * TICK, xmit_req(4, system="nakack2"))
-    left: tuple[Step, ...] = (100, view("BC", 3, 1, by=C), 10 * TICK, msg(2, by=C))
+    again: tuple[Step, ...] = (xmit_req(4, system="nakack2"), TICK)
+    asked: tuple[Step, ...] = (msg2(3), msg2(5), 2 * TICK, *again * ticks)
+    left: tuple[Step, ...] = (100 - TICK, view("BC", 3, 1, by=C), 10 * TICK, msg(2, by=C))
     told = heard("B", JOINED, msg2(1), *came, *asked, *left)
     assert told.told("unrecovered") == {"unrecovered": unrecovered}
+    assert told.stream()["lost"] == (1 if unrecovered else None)
 
 
 @pytest.mark.parametrize(("set_back_ms", "unrecovered"), [(0, 1), (20_000, 0)])
