@@ -47,10 +47,8 @@ from seqaudit.pipeline.shared.parts import REPLAYED, TELLING
 from seqaudit.pipeline.shared.plan import CaptureInput, Plan, stored_bytes
 from seqaudit.pipeline.shared.progress import Progress, Silent, StoppedError
 from seqaudit.pipeline.vantages import Vantages, members_of
-from seqaudit.replay.contract.parameters import GIVEN, ParameterError
 from seqaudit.replay.contract.report_rows import Problem, Report
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
-from seqaudit.replay.stages.parameters import parse_parameter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -509,16 +507,8 @@ class _Job:
 
     def _settings_of(self, vantages: Sequence[Vantage], files: Files) -> ReplaySettings:
         captures = []
-        inputs = self._planning.inputs
         for number, vantage in enumerate(vantages):
-            parameters = dict(self._options.parameters)
-            given = inputs[number] if number < len(inputs) else inputs[0]
-            for name, value in given.parameters.items():
-                try:
-                    full, parsed = parse_parameter(f"{name}={value}")
-                except ParameterError as problem:
-                    raise SeqauditError(f"{given.path}: {problem}") from problem
-                parameters[full] = (parsed, GIVEN)
+            parameters = self._planning.parameters_of(number)
             # why is for the report alone
             network = files[number][0].network
             captures.append(CaptureSettings(replace(vantage, why=""), parameters, network))

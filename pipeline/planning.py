@@ -9,7 +9,7 @@ from typing import Final
 from seqaudit.decoders.capture import remote
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.contract.networks import Chosen
-from seqaudit.decoders.contract.settings import DecodeSettings, Learned
+from seqaudit.decoders.contract.settings import USUAL_WINDOW_SQNS, DecodeSettings, Learned
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network.account_rows import PlacedAccount
 from seqaudit.decoders.network.networks import is_tunnels
@@ -29,6 +29,9 @@ from seqaudit.pipeline.shared.plan import (
 )
 from seqaudit.pipeline.shared.progress import Progress
 from seqaudit.pipeline.shared.spark_address import SparkAddress
+from seqaudit.replay.contract.parameters import GIVEN, ParameterError
+from seqaudit.replay.pgm.parameters import WINDOW_SQNS
+from seqaudit.replay.stages.parameters import parse_parameter
 
 #: Networks that are decoded each by itself; the others stay together.
 MOST_APART: Final = 64
@@ -43,6 +46,9 @@ LOADING: Final = "loading decoders, which are compiled once on a machine"
 
 #: Cores to plan for on a cluster.
 CLUSTER_CORES: Final = 16
+
+#: The value of a parameter, and where it is from.
+Stated = tuple[int | bool | str, str]
 
 
 class UnusableError(SeqauditError):
@@ -171,8 +177,32 @@ class Planning:
             sparing=True,
             finish_fragments=planned.whole and not learned.fragmented,
             chosen=tuple(files[0].chosen for files in planned.files),
+            receive_windows=self._receive_windows(len(planned.files)),
             storage=remote.in_use(),
         )
+
+    def parameters_of(self, capture: int) -> dict[str, Stated]:
+        """Full name to (value, origin) of one capture.
+
+        Raises:
+            SeqauditError: what was given for it makes no sense; one line.
+        """
+        parameters = dict(self._options.parameters)
+        given = self.inputs[capture] if capture < len(self.inputs) else self.inputs[0]
+        for name, value in given.parameters.items():
+            try:
+                full, parsed = parse_parameter(f"{name}={value}")
+            except ParameterError as problem:
+                raise SeqauditError(f"{given.path}: {problem}") from problem
+            parameters[full] = (parsed, GIVEN)
+        return parameters
+
+    def _receive_windows(self, captures: int) -> tuple[int, ...]:
+        """By capture; empty: the usual ones."""
+        stated = [self.parameters_of(capture).get(WINDOW_SQNS) for capture in range(captures)]
+        if not any(stated):
+            return ()
+        return tuple(USUAL_WINDOW_SQNS if one is None else int(one[0]) for one in stated)
 
     def compile_it(self, planned: Plan) -> bool:
         """Whether all pieces together are worth compiled kernels; one piece could not tell."""

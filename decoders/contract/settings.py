@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: The word of --decode-as and --no-decode for all feeds.
 FEED: Final = "feed"
+#: Sqns of a receive window of PGM where nobody says otherwise (raims.md 2).
+USUAL_WINDOW_SQNS: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class DecodeSettings(Learned):
         storage: how stores of captures are reached (``remote.use``); holds keys, so
             it is not shown.
         chosen: the networks of each capture whose packets are decoded; empty: all of all.
+        receive_windows: sqns of a receive window of PGM in each capture; empty: the usual ones.
     """
 
     decode_as: tuple[tuple[str, int, str], ...] = ()
@@ -87,6 +90,11 @@ class DecodeSettings(Learned):
     finish_fragments: bool = False
     storage: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     chosen: tuple[Chosen, ...] = field(default=(), hash=False)  # one each of ten thousand captures
+    receive_windows: tuple[int, ...] = field(default=(), hash=False)
+
+    def receive_window_of(self, capture: int) -> int:
+        """That of one capture."""
+        return self.receive_windows[capture] if self.receive_windows else USUAL_WINDOW_SQNS
 
     def chosen_of(self, capture: int) -> Chosen:
         """That of one capture."""

@@ -311,12 +311,11 @@ def control(data, at, end, link, sqn, index, text, m):
     return row
 
 
-def tell_sqns(data, at, end, options, row, text, m):
-    """The sqns of a NAK or NCF, its list included, as ranges (raims.md 2); ``at``: the header's
-    end. Where it is cut short, or a list of its own is missing, Python looks.
+def listed(data, at, end, options):
+    """Where the further sqns of a NAK or NCF begin, behind ``at`` and its two NLAs: an option of
+    type 2, which has its length and two reserved bytes before them (raims.md 2); ``end``: there is
+    none; 0: it is cut short, or a list of its own is missing.
     """
-    if m[W_TEXT] + 65536 > m[W_TEXT_ROOM]:
-        return 0
     cursor = at + 4
     turns = 0
     while turns < 2:  # source and group NLA
@@ -324,23 +323,36 @@ def tell_sqns(data, at, end, options, row, text, m):
             return 0
         cursor = cursor + (20 if u16be(data, cursor) == 2 else 8)
         turns = turns + 1
-    stop = cursor
-    if options & 2 != 0:  # a list of further sqns: type, length, two reserved bytes, sqns
-        found = 0
-        while found == 0:
-            if cursor + 4 > end:
-                return 0
-            size = u8(data, cursor + 1)
-            if u8(data, cursor) & 0x7F == 2:
-                found = 1
-                stop = cursor + size
-                if stop > end:
-                    stop = end
-            elif size < 4:
-                return 0
-            else:
-                cursor = cursor + size
-        cursor = cursor + 4
+    if options & 2 == 0:
+        return end
+    while cursor + 4 <= end:
+        if u8(data, cursor) & 0x7F == 2:
+            return cursor + 4
+        size = u8(data, cursor + 1)
+        if size < 4:
+            return 0
+        cursor = cursor + size
+    return 0
+
+
+def list_stop(data, cursor, end):
+    """Where a list that begins at ``cursor`` ends."""
+    if cursor >= end:
+        return end
+    stop = cursor - 4 + u8(data, cursor - 3)
+    return stop if stop < end else end
+
+
+def tell_sqns(data, at, end, options, row, text, m):
+    """The sqns of a NAK or NCF, its list included, as ranges (raims.md 2); ``at``: the header's
+    end. Where it is cut short, or a list of its own is missing, Python looks.
+    """
+    if m[W_TEXT] + 65536 > m[W_TEXT_ROOM]:
+        return 0
+    cursor = listed(data, at, end, options)
+    if cursor == 0:
+        return 0
+    stop = list_stop(data, cursor, end)
     sqn = u32be(data, at)
     out = m[W_TEXT]
     text[out] = 91
@@ -354,7 +366,7 @@ def tell_sqns(data, at, end, options, row, text, m):
         text[out] = 93
         out = out + 1
         more = 0
-        if options & 2 != 0 and cursor + 4 <= stop:
+        if cursor + 4 <= stop:
             sqn = u32be(data, cursor)
             cursor = cursor + 4
             text[out] = 44

@@ -31,7 +31,7 @@ from seqaudit.decoders.contract.event_columns import (
     written,
 )
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, ByName, Kind
-from seqaudit.decoders.contract.settings import DecodeSettings
+from seqaudit.decoders.contract.settings import USUAL_WINDOW_SQNS, DecodeSettings
 from seqaudit.decoders.kernels.loader import (
     Int64s,
     argument,
@@ -89,6 +89,8 @@ OPTION_NAK_LIST: Final = 0x02
 #: A parity packet: its number is that of a group of packets (RFC 3208 11).
 OPTION_PARITY: Final = 0x80
 SQNS: Final = 1 << 32
+#: Of a larger window no more can be told on the circle of sqns.
+MOST_WINDOW_SQNS: Final = 1 << 30
 
 MODE_RAIMS: Final = 1
 MODE_PGM: Final = 2
@@ -136,6 +138,7 @@ class Walk:
         tells: whether the kernel writes details too; null: where it is compiled, as the other way
             Python is faster at it itself. The rows are the same.
         text_room: how many bytes of them in one round.
+        window_sqns: of a receive window.
 
     Args:
         mode: of the kernel, ``wire.W_MODE``.
@@ -150,6 +153,7 @@ class Walk:
         self.text: Bytes = memory(TEXT_ROOM // 8).view(np.uint8)
         self.tells: bool | None = None
         self.text_room = TEXT_ROOM
+        self.window_sqns = USUAL_WINDOW_SQNS
         self.carrying: Sequence[str] = ()
         self.carried: set[str] = set()
         self.unread: set[str] = set()
@@ -191,6 +195,7 @@ class Walk:
         ]
         data = data_argument(datagrams.data, compile_it=compile_it)
         self.memory[wire.W_CHECK] = compile_it
+        self.memory[wire.W_WINDOW] = min(self.window_sqns, MOST_WINDOW_SQNS)
         self.memory[wire.W_TEXT_ROOM] = self.text_room if tells else 0
         done = 0
         while done < datagrams.count:
@@ -330,6 +335,7 @@ class PgmDecoder:
         if datagrams.count == 0:
             return []
         batches: list[pa.RecordBatch] = []
+        self._walk.window_sqns = self._settings.receive_window_of(datagrams.capture)
         self._walk.carrying = self._settings.carrying_of(datagrams.capture)
         wanted = wanted_of(datagrams, self._settings, self.system)
         if not datagrams.compile_it:

@@ -162,6 +162,55 @@ def far_below(sqn, trail):
     return (sqn - 1073741824) & 4294967295
 
 
+def shows(place, stop, m):
+    """Sqns below ``stop`` were sent: what has not come is missing perhaps, or comes late."""
+    ahead = (stop - m[place + L_NEXT]) & 4294967295
+    if m[place + L_NEXT] < 0 or ahead == 0 or ahead >= 65536:
+        return
+    low = (m[place + L_NEXT] - m[W_WINDOW]) & 4294967295
+    if is_above(m[place + L_HIGH], m[place + L_LOW]) == 0 or is_above(m[place + L_HIGH], low) == 0:
+        m[place + L_LOW] = m[place + L_NEXT] & 4294967295
+    if is_above(stop, m[place + L_HIGH]) == 1:
+        m[place + L_HIGH] = stop & 4294967295
+
+
+def highest(data, at, end, options):
+    """The highest sqn of a NAK or NCF; ``at``: the header's end."""
+    found = u32be(data, at)
+    cursor = listed(data, at, end, options)
+    stop = list_stop(data, cursor, end)
+    while cursor > 0 and cursor + 4 <= stop:
+        if is_above(u32be(data, cursor), found) == 1:
+            found = u32be(data, cursor)
+        cursor = cursor + 4
+    return found
+
+
+def goes_on(data, at, link, sqn, m):
+    """1 where an ODATA belongs to the open run of its TSI. While something may be missing in a
+    receive window it does not where the time of this one packet counts: it may be missing itself,
+    or is the one by which a sqn falls out of the window, or comes behind a silence.
+    """
+    place = LINKS + link * LINK_WORDS
+    row = m[place + L_OPEN]
+    if row < m[W_FLOOR] or row == 0:
+        return 0
+    if m[row + R_STOP] != sqn or m[row + R_FLAGS] != m[D_FLAGS]:
+        return 0
+    if m[row + R_SOURCE] != m[D_SOURCE] or m[row + R_WORD] != u8(data, at + 5):
+        return 0
+    out = (sqn - m[W_WINDOW]) & 4294967295
+    if is_above(m[place + L_HIGH], m[place + L_LOW]) == 1:
+        if is_above(m[place + L_HIGH], sqn) == 1 and is_above(m[place + L_LOW], sqn) == 0:
+            return 0
+        if is_above(m[place + L_HIGH], out) == 1:
+            if is_above(m[place + L_LOW], out) == 0:
+                return 0
+            if m[D_AT] - m[row + R_LAST_AT] > SILENCE_NS:
+                return 0
+    return 1
+
+
 def pgm(data, at, end, length, text, m):
     """One PGM packet; returns its outcome: 1 decoded, 4 cut."""
     sort = u8(data, at + 4)
@@ -183,11 +232,13 @@ def pgm(data, at, end, length, text, m):
             m[row + R_SQN] = u32be(data, at + 16)
             m[row + R_TRAIL] = u32be(data, at + 20)
             m[row + R_LEAD] = u32be(data, at + 24)
+            shows(place, m[row + R_LEAD] + 1, m)
         if sort == NAK or sort == NCF or sort == NNAK:
             if at + 20 <= end:
                 m[row + R_SEQNO] = u32be(data, at + 16)
                 if u8(data, at + 5) & PARITY == 0:  # else its number is that of a group of packets
                     tell_sqns(data, at + 16, end, u8(data, at + 5), row, text, m)
+                    shows(place, highest(data, at + 16, end, u8(data, at + 5)) + 1, m)
         m[place + L_OPEN] = 0
         m[place + L_FLOOR] = m[W_ROWS]
         if length > end - at:
@@ -198,11 +249,15 @@ def pgm(data, at, end, length, text, m):
     body = at + 24
     if u8(data, at + 5) & 1 == 1:
         body = body + u16be(data, at + 26)
-    if m[place + L_SEEN] == 0:  # what is missing may have been shown before this piece began
-        m[place + L_SEEN] = 1
+    next_sqn = m[place + L_NEXT]
+    late = 0
+    if sort == ODATA and next_sqn >= 0:
+        late = is_above(next_sqn, sqn)
+    if m[place + L_SEEN] == 0 or (sort == ODATA and next_sqn < 0):
+        m[place + L_SEEN] = 1  # what is missing may have been shown before this piece began
         m[place + L_LOW] = far_below(sqn, trail)
         m[place + L_HIGH] = sqn
-    elif sort == ODATA and is_above(m[place + L_NEXT], sqn) == 1:  # late, or numbered anew: as new
+    elif late == 1:  # or numbered anew: as new
         m[place + L_LOW] = far_below(sqn, trail)
         if is_above(sqn, m[place + L_HIGH]) == 1:
             m[place + L_HIGH] = sqn
@@ -215,13 +270,8 @@ def pgm(data, at, end, length, text, m):
         m[place + L_OPEN] = 0
         m[place + L_FLOOR] = m[W_ROWS]
         index = 1
-    row = m[place + L_OPEN]
-    joined = 0
-    if row >= m[W_FLOOR] and row > 0 and sort == ODATA:
-        if m[row + R_STOP] == sqn and m[row + R_FLAGS] == m[D_FLAGS]:
-            if m[row + R_SOURCE] == m[D_SOURCE] and m[row + R_WORD] == u8(data, at + 5):
-                joined = 1
-    if joined == 1:
+    if sort == ODATA and goes_on(data, at, link, sqn, m) == 1:
+        row = m[place + L_OPEN]
         m[row + R_STOP] = sqn + 1
         m[row + R_COUNT] = m[row + R_COUNT] + 1
         m[row + R_SIZE] = m[row + R_SIZE] + length
@@ -237,7 +287,7 @@ def pgm(data, at, end, length, text, m):
         m[row + R_WORD] = u8(data, at + 5)
         m[row + R_TRAIL] = trail
         m[place + L_OPEN] = 0
-        if sort == ODATA:
+        if sort == ODATA and late == 0:  # those that are late came at a time each
             m[place + L_OPEN] = row
     index = index + 1
     if sort == ODATA and length > LARGE_BYTES:
@@ -247,15 +297,16 @@ def pgm(data, at, end, length, text, m):
         m[row + R_COUNT] = 0
         m[row + R_SIZE] = length
         index = index + 1
-    next_sqn = m[place + L_NEXT]
     if sort == ODATA:
         skipped = (sqn - next_sqn) & 4294967295
-        if next_sqn >= 0 and skipped > 0 and skipped < 65536:
-            if is_above(m[place + L_HIGH], m[place + L_LOW]) == 0:
-                m[place + L_LOW] = next_sqn & 4294967295
+        shows(place, sqn, m)
+        if next_sqn >= 0 and skipped >= 65536 and skipped < 2147483648:  # as in a new piece
+            m[place + L_LOW] = far_below(sqn, trail)
             m[place + L_HIGH] = sqn
         if next_sqn < 0 or skipped < 2147483648:
             m[place + L_NEXT] = sqn + 1
+    else:
+        shows(place, sqn + 1, m)
     if m[W_MODE] != 1:
         if length > end - at:
             return 4

@@ -125,6 +125,7 @@ W_FLOOR = 5  # rows below it have ended
 W_CHECK = 6  # 1: checksums are looked at here
 W_TEXT = 7  # where the next text goes
 W_TEXT_ROOM = 8  # one past the last byte of text; 0: no text is written
+W_WINDOW = 9  # sqns of a receive window
 COUNTS = 16  # by PGM type (16), then data messages, GLSNO messages
 C_DATA = 32
 C_GLSNO = 33
@@ -229,4 +230,6 @@ OPAQUE_TOLD = 16  # longest opaque value that is told
 TEXT_GROWTH = 12
 DATAGRAM_TEXT = 786432  # of 65,535 bytes
 FRAME_NS = 8589934592  # a run does not go on over a pause as long as a time frame (raims.md 7)
+#: A receiver that lacks something is not silent for much longer than its shortest wait.
+SILENCE_NS = 50000000
 UDP_ENCAPSULATION = 3055  # and 3056: the registered ports of PGM in UDP

@@ -161,6 +161,8 @@ class Opened(NamedTuple):
             the row has to be fed.
         take_columns: rows of a system that is replayed by columns.
         ends: of a conversation that is over what its capture holds of an end; null: nothing.
+        parts: does what a link carries go on otherwise from one of its rows on, though that goes on
+            where the one before it ended; null: it never does.
     """
 
     engine: Engine
@@ -168,6 +170,7 @@ class Opened(NamedTuple):
     takes: Callable[[Row], bool] | None = None
     take_columns: Callable[[Columns], None] | None = None
     ends: Callable[[], CaptureEnds | None] = no_ends
+    parts: Callable[[Row], bool] | None = None
 
 
 def not_grouped(_: str) -> None:
@@ -183,6 +186,7 @@ class Joining:
     """How rows of one word in the column ``system`` become runs.
 
     Attributes:
+        at_once: the engine joins runs itself, as it asks for the time of some rows.
         carries: streams whose names end in "|" carry others: their rows are fed at once.
         group: what a stream has in common with others that it is ordered against: a run of one
             ends where another goes on; null: nothing.
@@ -191,6 +195,7 @@ class Joining:
             another kind that is so much later than where they did last.
     """
 
+    at_once: bool = False
     carries: bool = False
     group: Callable[[str], str | None] = not_grouped
     life_signs: frozenset[str] = frozenset()

@@ -57,6 +57,7 @@ class TsiEnds:
     _spms: int | None = None
     _there: Sightings = field(default_factory=Sightings)
     _back: dict[str, Sightings] = field(default_factory=dict)
+    _part: NumberRun | None = None  # the ODATA that came last
     _run: NumberRun | None = None
     _had: RangeSet = field(default_factory=RangeSet)  # of ODATA, whether RDATA came first or not
 
@@ -66,26 +67,44 @@ class TsiEnds:
         return self.local is not None and self.local == self.sender
 
     def came(self, sqns: Range, mark: Mark, last: Mark) -> None:
-        """ODATA, from ``mark`` to ``last``."""
-        for first, stop in self._had.add(*sqns):
-            self._there.saw((0, first % SQNS), mark.at_ns)
+        """ODATA, from ``mark`` to ``last``; a run of them may come in parts."""
+        first, stop = sqns
+        part = self._part
+        if part is not None and part.stop == first:
+            self._part = part._replace(stop=stop, last_frame=last.frame, to_ns=last.at_ns)
+            return
+        self._settle()
+        self._part = NumberRun(first, stop, mark.frame, last.frame, mark.at_ns, last.at_ns)
+
+    def _settle(self) -> None:
+        """The run of ODATA is over."""
+        part, self._part = self._part, None
+        if part is None:
+            return
+        for first, stop in self._had.add(part.first, part.stop):
+            self._there.saw((0, first % SQNS), part.from_ns)
             if stop - 1 > first:
-                self._there.saw((0, (stop - 1) % SQNS), last.at_ns)
-            run = self._run
-            if run is not None and run.stop == first and last.at_ns - run.from_ns <= RUN_NS:
-                self._run = run._replace(stop=stop, last_frame=last.frame, to_ns=last.at_ns)
+                self._there.saw((0, (stop - 1) % SQNS), part.to_ns)
+            run, own = self._run, part._replace(first=first, stop=stop)
+            if run is not None and run.stop == first and part.to_ns - run.from_ns <= RUN_NS:
+                self._run = run._replace(stop=stop, last_frame=own.last_frame, to_ns=own.to_ns)
                 continue
-            self.flush()
-            self._run = NumberRun(first, stop, mark.frame, last.frame, mark.at_ns, last.at_ns)
+            self._flush()
+            self._run = own
 
     def flush(self) -> None:
         """Nothing goes on."""
+        self._settle()
+        self._flush()
+
+    def _flush(self) -> None:
         if self._run is not None:
             self.passages.saw((DATA,), self._run)
             self._run = None
 
     def passed(self, event: Event, sqns: Sequence[int]) -> None:
         """Another packet: of a repair, NAK or NCF the sqns, as they grow."""
+        self._settle()
         word = _WORDS.get(event.wire_kind)
         if word is None or event.flags & Flag.NETWORK_DUPLICATE:
             return

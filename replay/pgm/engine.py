@@ -20,10 +20,10 @@ from seqaudit.replay.pgm.both_ends import TsiEnds
 from seqaudit.replay.pgm.holes import GIVEN_UP, UNTOLD, Fate, Hole, Inside
 from seqaudit.replay.pgm.parameters import PARAMETERS
 from seqaudit.replay.pgm.report_rows import PgmStreamRow
+from seqaudit.replay.pgm.waiting import Waiting
 from seqaudit.replay.pgm.window import SLACK_NS, SQNS, PgmWindow, WindowSettings
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.elapsed import Elapsed
-from seqaudit.replay.sequence.fills import Fill
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import RangeSet
 
@@ -134,9 +134,7 @@ class PgmEngine:
         #: after its number did, and nothing says that it is the same datagram.
         self.anew: Mark | None = None
         self._spm: tuple[int, int, int] | None = None  # the last: its number, lead, and time
-        self.waiting = (
-            Fill()
-        )  # packets from the first missing one on, which have to fit in the window
+        self.waiting = Waiting()
 
     @property
     def receiving(self) -> bool:
@@ -193,14 +191,14 @@ class PgmEngine:
             self.window.pause(event.at_ns - self.last.at_ns)
         if event.wire_kind in NEVER_JOINED:
             self._elapsed.saw(mark)
-        self.window.give_up(event.at_ns, event.frame)
+        self._give_up(event.at_ns, event.frame)
         self.first = self.first or mark
         self.last = last
         if event.wire_kind == "TRAIL":
             self.window.told_trail(self.window.unwrap(event.stamp or 0), mark)
             self._collect()
             return
-        word = event.wire_kind
+        word, before = event.wire_kind, self.window.lead
         self.packets[word] = self.packets.get(word, 0) + event.count
         self.parity += event.count if word.startswith("PARITY_") else 0
         mine = self.by_source.setdefault(event.source or "", {})
@@ -223,7 +221,10 @@ class PgmEngine:
         elif word in ("NAK", "NCF"):
             self._request(event, mark)
         self._collect()
-        self._measure(last.at_ns)
+        shown = self.window.lead  # by the first of them
+        if event.kind is Kind.DATA and event.seqno is not None and shown is not None:
+            shown = max(before or 0, shown - event.count + 1)
+        self.waiting.saw(self.window, mark.at_ns, last.at_ns, shown)
 
     def _goes_on(self, number: int | None, lead: int, at_ns: int) -> bool:
         """Does an SPM say nothing new? Then it is the last one; else nothing has happened."""
@@ -246,18 +247,22 @@ class PgmEngine:
     def close(self) -> None:
         if self.last is not None:
             self.window.resume(self.last.at_ns)
-            self.window.give_up(self.last.at_ns - SLACK_NS)
-            self._measure(self.last.at_ns)
+            self._give_up(self.last.at_ns - SLACK_NS)
+            self.waiting.close()
         self._collect()
         if self.ends is not None:
             self.ends.sender, self.ends.first, self.ends.last = self.sender, self.first, self.last
             self.ends.start = self.window.start if self.receiving else None
             self.ends.hidden = sum(self.fates[fate] for fate in UNTOLD)
 
-    def _measure(self, at_ns: int) -> None:
-        window = self.window
-        behind = 0 if window.lead is None or not window.holes else window.lead - window.next
-        self.waiting.set(at_ns, behind)
+    def _give_up(self, at_ns: int, frame: int | None = None) -> None:
+        """What is due by then."""
+        if self.window.holes:
+            self.window.give_up(at_ns, frame)
+            for hole in self.window.ended[-1:]:
+                if hole.ended is not None:
+                    due_ns = hole.ended.at_ns
+                    self.waiting.saw(self.window, due_ns, due_ns, self.window.lead)
 
     @property
     def unsure(self) -> bool:

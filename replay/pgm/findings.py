@@ -83,7 +83,7 @@ class _PgmFindings(Reporter[_PgmSubject]):
                 "packets from the first missing one on",
                 receiver,
                 limit,
-                self.engine.waiting,
+                self.engine.waiting.fill,
                 self.about,
             )
         for finding in self._findings():
@@ -398,7 +398,7 @@ def _gap(hole: Hole) -> GapFigures:
         "requests": hole.naks,
         "repaired_frame": ended.frame if came and ended else None,
         "repaired_after_ns": between(hole.asked or hole.revealed, ended) if came else None,
-        "ended_at_ns": ended.at_ns if ended else None,
+        "ended_at_ns": None if ended is None or hole.sooner else ended.at_ns,
         "delivered_frame": None,
         "delivered_after_ns": None,
     }

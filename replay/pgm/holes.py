@@ -50,6 +50,7 @@ class Hole:
         used_up: as many of its rounds were confirmed, or were not, as a receiver has.
         timer: that gave it up; null: none did.
         leaks: of the whole window, also later ones.
+        sooner: it may have ended before the mark that says so.
     """
 
     sqn: int
@@ -73,6 +74,7 @@ class Hole:
     used_up: bool = False
     timer: "Timer | None" = None
     leaks: Leaks = field(default_factory=Leaks)
+    sooner: bool = False
 
     @property
     def loss(self) -> Certainty:

@@ -6,9 +6,11 @@ from typing import Final
 from seqaudit.replay.contract.parameters import Parameter, by_name
 
 _SAID: Final = "raims.md 2"
+#: The decoder has to be told of it: where packets overfill a window a run of them ends.
+WINDOW_SQNS: Final = "pgm.rxw_sqns"
 
 PARAMETERS: Final[Mapping[str, Parameter]] = by_name((
-    Parameter("pgm.rxw_sqns", 4096, "sqns", "size of a receive window", _SAID),
+    Parameter(WINDOW_SQNS, 4096, "sqns", "size of a receive window", _SAID),
     Parameter("pgm.nak_data_retries", 10, "rounds", "waits for RDATA until a receiver gives up",
               _SAID),
     Parameter("pgm.nak_ncf_retries", 10, "rounds", "waits for an NCF until a receiver gives up",

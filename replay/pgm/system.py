@@ -28,7 +28,7 @@ PGM: Final = System(
     RULES,
     ("PG",),
     PARAMETERS,
-    joins={NAME: Joining(carries=True)},
+    joins={NAME: Joining(at_once=True)},
     members=False,
     comparison=PgmComparison,
     streams={NAME: [PgmStreamRow]},

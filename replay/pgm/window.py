@@ -127,6 +127,7 @@ class PgmWindow:
         self._stops: list[int] = []  # of runs of packets as they came, ascending
         self._arrivals: list[tuple[int, Mark]] = []  # where each begins, and when its last came
         self._repeats: dict[int, Mark] = {}  # when a sqn came that is below them
+        self._goes_on = False  # nothing else has come since the last of these
         self._tick = Tick()
         #: The lowest of the repairs from each frame on, both ascending. Of more than are remembered
         #: the oldest, which are the lowest, are told as one.
@@ -160,6 +161,7 @@ class PgmWindow:
     def accept(self, first: int, stop: int, mark: Mark, last: Mark, *, repair: bool) -> list[Range]:
         """Sqns (unwrapped) that came; those that had not come before, and are still wanted."""
         if repair:
+            self._goes_on = False
             self._tick.shows(mark)
             while self._repairs and self._repairs[-1][1] >= first:
                 self._repairs.pop()
@@ -190,9 +192,10 @@ class PgmWindow:
         if self._last is None or last.at_ns >= self._last.at_ns:
             self._last = last
         self._arrived(first, stop, last)
+        self._goes_on = self._goes_on and not repair
         self._advance()
-        if self.holes and self.lead - next(iter(self.holes)) > self.settings.window_sqns:
-            self._drop(self.lead - self.settings.window_sqns, Fate.FULL, last)
+        if self.holes and next(iter(self.holes)) < stop - self.settings.window_sqns:
+            self._overfill(first, stop, mark, last)
         return new
 
     def goes_on(self, first: int, stop: int, last: Mark) -> Range | None:
@@ -212,13 +215,21 @@ class PgmWindow:
 
     def knows(self, lead: int) -> bool:
         """Does the sender's word for its highest sqn (of the wire) change nothing?"""
+        self._goes_on = False
         if self.holes or self.ended or self.start is None or self.lead is None:
             return False
         return self.unwrap(lead) < self.lead
 
+    def overfills(self, sqn: int) -> bool:
+        """Is there no room for a sqn (of the wire) with all that is missing?"""
+        if not self.holes:
+            return False
+        return next(iter(self.holes)) <= self.unwrap(sqn) - self.settings.window_sqns
+
     def told_lead(self, lead: int, mark: Mark) -> None:
         """The sender's SPM names its highest sqn; where it has sent none, the one before the first
         (raims.md 2)."""
+        self._goes_on = False
         if self.start is None or self.lead is None:
             self.start = self.next = self.lead = lead + 1
         elif lead >= self.lead:
@@ -232,6 +243,7 @@ class PgmWindow:
     def asked(self, sqns: list[int], mark: Mark, by: str | None = None) -> None:
         """A NAK of this receiver (``by`` null): it lacks them, knows of them, and has not given up;
         or of any where no receiver is here."""
+        self._goes_on = False
         self._tick.shows(mark)
         highest = max(sqns, default=-1)
         if self.lead is not None and 0 <= highest - self.lead < self.settings.window_sqns:
@@ -265,6 +277,7 @@ class PgmWindow:
 
     def confirmed(self, sqns: list[int], mark: Mark) -> None:
         """The sender's NCF, whoever had asked: the receiver waits for RDATA."""
+        self._goes_on = False
         self._tick.shows(mark)
         for sqn in sqns:
             hole = self.holes.get(sqn)
@@ -364,6 +377,15 @@ class PgmWindow:
         hole.due_ns = due_ns
         heapq.heappush(self._due, (due_ns, hole.sqn))
 
+    def _overfill(self, first: int, stop: int, mark: Mark, last: Mark) -> None:
+        """Packets came for which the window has no room; of those behind the first one the decoder,
+        which knows a window of another size, does not say when each came."""
+        self._drop(first + 1 - self.settings.window_sqns, Fate.FULL, mark)
+        low = stop - self.settings.window_sqns
+        for hole in [hole for sqn, hole in self.holes.items() if sqn < low]:
+            hole.sooner = True
+        self._drop(low, Fate.FULL, last)
+
     def _drop(self, below: int, fate: Fate, mark: Mark) -> None:
         for sqn in [s for s in self.holes if s < below]:
             self._end(sqn, fate, mark)
@@ -431,9 +453,15 @@ class PgmWindow:
                     if sqn in self.inside:
                         self.inside[sqn].again = last
         if self._stops and first < self._stops[-1]:
+            self._goes_on = False
             if len(self._repeats) < MAX_ARRIVALS:
                 self._repeats.update(dict.fromkeys(range(first, min(stop, first + 1000)), last))
             return
+        if self._goes_on and first == self._stops[-1]:  # a run of them that came in parts
+            self._stops[-1] = stop
+            self._arrivals[-1] = (self._arrivals[-1][0], last)
+            return
+        self._goes_on = True
         if len(self._stops) == MAX_ARRIVALS:
             del self._stops[: MAX_ARRIVALS // 2], self._arrivals[: MAX_ARRIVALS // 2]
             self._repeats.clear()

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from seqaudit.decoders.contract.events import BEGUN, END, HOLE, Ending, Kind
+from seqaudit.replay.contract.engine import Row
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
@@ -31,6 +32,8 @@ from seqaudit.replay.sequence.gaps import Mark
 _JOINED: Final = (Kind.DATA, Kind.RETRANSMISSION, Kind.MEMBER)
 #: Words from which on messages of a daemon are taken, or no more: not those that waited until then.
 _KNOWN_BY: Final = ("AUTH", "DEL", "BYE")
+#: Links whose messages follow the rows of their packets, sooner or later.
+_IN_PACKETS: Final = (PGM, INBOX)
 
 
 class RaimsEngine:
@@ -57,7 +60,7 @@ class RaimsEngine:
         self.receiving = Receiving(self.state)
         self.clients = Clients()
         self.messages = 0
-        self._before_ns: int | None = None  # of the event before
+        self._before_ns: int | None = None  # of the packet or message before
 
     @property
     def observer(self) -> Observer:
@@ -107,16 +110,27 @@ class RaimsEngine:
                 self.links.elapsed.saw(Mark(row[1], row[4]))
         else:
             return False
-        self._before_ns = max(row[4], row[5])
+        if row[6] != "raims" or not row[8].startswith(_IN_PACKETS):
+            self._before_ns = max(row[4], row[5])
         self.state.last_ns = max(self.state.last_ns, row[4], row[5])
         return True
+
+    def parts(self, row: Row) -> bool:
+        """Is it a packet of a PGM link by which one falls out of the window, or before which one
+        was given up? What waited for that is handed on by then, and what follows at once."""
+        link = self.links.pgm.get((row.stream or "")[:-1])
+        if link is None or row.seqno is None or not link.window.holes:
+            return False
+        due_ns = link.next_due_ns()
+        return link.window.overfills(row.seqno) or (due_ns is not None and due_ns <= row.at_ns)
 
     def feed(self, event: Event) -> None:
         """One event, in the order of the capture."""
         if self.members.first_ns is None:
             self.members.first_ns = event.at_ns
         silent_ns = event.at_ns - self._before_ns if self._before_ns is not None else 0
-        self._before_ns = max(event.at_ns, event.last_at_ns)
+        if not (event.stream or "").startswith(_IN_PACKETS) or event.system != "raims":
+            self._before_ns = max(event.at_ns, event.last_at_ns)
         if event.kind not in _JOINED and event.wire_kind != "TRAIL":
             self.links.elapsed.saw(event.first_mark())
         self.links.pause(silent_ns)

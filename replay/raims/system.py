@@ -24,7 +24,8 @@ def _open(told: Opening) -> Opened:
     from seqaudit.replay.raims.engine import RaimsEngine
 
     engine = RaimsEngine(told.conversation, told.parameters, told.vantage)
-    return Opened(engine, partial(findings.results, engine, told.capture), engine.takes)
+    results = partial(findings.results, engine, told.capture)
+    return Opened(engine, results, engine.takes, parts=engine.parts)
 
 
 def _messages(stream: str) -> str:

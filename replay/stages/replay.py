@@ -317,6 +317,7 @@ class _Conversation:
         self._opening = opening
         self._opened: Opened | None = None
         self._takes: Callable[[Row], bool] | None = None
+        self._parts: Callable[[Row], bool] | None = None
         #: Rows of what is not shown to be the system's yet; null: it is, or that is not asked.
         self._waiting: list[Row] | None = None
         if self._system is not None and self._system.shows is not None:
@@ -336,7 +337,7 @@ class _Conversation:
     def _open_engine(self) -> None:
         if self._system is not None:
             self._opened = self._system.open(self._opening)
-            self._takes = self._opened.takes
+            self._takes, self._parts = self._opened.takes, self._opened.parts
 
     def take_columns(self, rows: Columns) -> None:
         """Rows of a conversation that is replayed by columns."""
@@ -368,6 +369,9 @@ class _Conversation:
             self._feed(row)
             return
         joining = self._joins.get(row.system, _PLAIN)
+        if joining.at_once:
+            self._feed(row)
+            return
         if joining.carries and stream is not None and stream.endswith("|"):
             self._link(row, stream, joining)
             return
@@ -398,6 +402,8 @@ class _Conversation:
         """A packet of a link that carries other streams: at once, as their messages follow it."""
         before = self._links.get(stream)
         goes_on = row.kind == Kind.DATA and before is not None and _follows(before, row, joining)
+        if goes_on and self._parts is not None:
+            goes_on = not self._parts(row)
         if not goes_on:
             self._end_runs(stream)
         self._links[stream] = row if row.kind == Kind.DATA else None

@@ -215,6 +215,30 @@ def test_the_trail_is_told_of_numbers_that_begin_again_as_it_is_in_a_new_piece()
     assert told == [[8, 9, 10]] * 2
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("window", "shown", "runs"),
+    [
+        (3, [], [(0, 1), (2, 4), (4, 8)]),  # 1 falls out of the window with 4
+        (50, [odata(1)], [(0, 1), (2, 5), (1, 2), (5, 8)]),  # it is late
+        (50, [odata(6, repair=True)], [(0, 1), (2, 5), (6, 7), (5, 6), (6, 8)]),  # and so is 5
+        (50, [spm(1, 0, 6)], [(0, 1), (2, 5), (5, 6), (6, 8)]),
+        (50, [nak(5, 6, 1)], [(0, 1), (2, 5), (5, 6), (6, 8)]),
+    ],
+    ids=["window", "late", "RDATA", "SPM", "NAK"],
+)
+def test_a_run_ends_where_it_matters_when_one_packet_came(
+    window: int, shown: list[bytes], runs: list[tuple[int, int]], *, compiled: bool
+) -> None:
+    """While something is missing in a receive window."""
+    sent = [odata(0), odata(2), odata(3), odata(4), *shown, odata(5), odata(6), odata(7)]
+    decoder = PgmDecoder(DecodeSettings(receive_windows=(window,)))
+    found = Decoded(decoder, sent, compile_it=compiled)
+    rows = sorted(found.packets(), key=lambda row: row["frame"])
+    came = [row for row in rows if row["wire_kind"] in ("ODATA", "RDATA")]
+    assert [(row["seqno"], row["stop_seqno"]) for row in came] == runs
+
+
 def test_a_large_packet_is_told_beside_its_run() -> None:
     """Of its TSI alone: a row of the link would end the runs of its messages."""
     one, big = data("_1.A", 7), data("_1.A", 8, payload=1600)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from seqaudit.replay.pgm import window as pgm_window
 from seqaudit.replay.pgm.holes import Fate, Hole
-from seqaudit.replay.pgm.window import PgmWindow
+from seqaudit.replay.pgm.window import PgmWindow, WindowSettings
 from seqaudit.replay.sequence.elapsed import Elapsed
 from tests.replay.raims.builders import (
     SECOND,
@@ -169,3 +169,17 @@ def test_the_lowest_of_more_repairs_than_are_remembered_may_have_begun_a_window(
         window.accept(sqn, sqn + 1, mark(number, 1.0), mark(number, 1.0), repair=True)
     window.asked([2, 5], mark(20, 2.0))
     assert {sqn: one.begun for sqn, one in window.inside.items()} == {2: True, 5: True}
+
+
+def test_when_a_sqn_fell_out_of_the_window_the_first_packet_of_a_run_tells() -> None:
+    """Of the others none says when it came, if the decoder knows of another size."""
+    window = PgmWindow(WindowSettings(window_sqns=4))
+    accept(window, 1, 3)
+    window.accept(4, 6, mark(4, 0.1), mark(5, 0.11), repair=False)
+    assert (list(window.holes), window.overfills(6), window.overfills(5)) == ([2], True, False)
+    window.accept(6, 8, mark(6, 0.12), mark(7, 0.13), repair=False)
+    accept(window, 9)
+    window.accept(10, 14, mark(10, 0.14), mark(13, 0.15), repair=False)
+    told = [(hole.sqn, hole.ended, hole.sooner) for hole in window.take_ended()]
+    assert told == [(2, mark(6, 0.12), False), (8, mark(13, 0.15), True)]
+    assert {window.came_at(sqn) for sqn in (4, 7)} == {mark(7, 0.13)}  # they came in one run
