@@ -182,8 +182,10 @@ def _total(by_name: Mapping[tuple[str, str], list[Row]], table: Sequence[Row]) -
             )
     for row in table:
         found = sums.get((row["capture"], row["observer"], row["bridge"]))
-        if found is not None and "lost" not in row["unknown"]:
-            row["lost_lower"], row["lost_upper"] = found
+        if found is None or "lost" in row["unknown"]:
+            continue
+        row["lost_lower"] = found[0]
+        row["lost_upper"] = None if "lost_upper" in row["unknown"] else found[1]
 
 
 def _seen(stream: Row) -> RangeSet:

@@ -227,6 +227,11 @@ class LinkTable:
             if address in (None, link.sender) or link.sender is None
         )
 
+    def misses(self, address: str | None) -> bool:
+        """Did anything that came from a host, or else may have come over TCP, not come here?"""
+        links = [x for x in self.pgm.values() if address in (None, x.sender) or x.sender is None]
+        return bool(self.holes) or any(x.lost or x.window.holes for x in links)
+
     def lacks_own(self, since: int) -> bool:
         """Does the capture lack something that the observer itself sent behind a frame? Of what it
         sent before the first of these that are captured, one has to know something to miss more. Of

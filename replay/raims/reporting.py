@@ -8,7 +8,9 @@ from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import Reporter, Subject
 from seqaudit.replay.contract.results import TABLE, Result
 from seqaudit.replay.contract.worth import SHOWN, Claim, Doubt, Span
+from seqaudit.replay.pgm.holes import LAST_FRAME
 from seqaudit.replay.raims import own_words
+from seqaudit.replay.raims.changes import MAX_CHANGES
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW
 from seqaudit.replay.raims.links import Missing
@@ -71,6 +73,10 @@ UNHEARD: Final = (
 MAY_WAIT: Final = (
     "packets of this peer are not in this capture: whether its heartbeats waited for them here for "
     "so long that this daemon dropped it cannot be told"
+)
+UNSHOWN: Final = (
+    "messages of this peer are missing, and what it sent beside them may be of a subject of which "
+    "nothing of it is in this capture: how many were lost at most cannot be told"
 )
 STANDS: Final = (
     "packets were given up before others (PGM), behind which some daemons take nothing any more: "
@@ -325,6 +331,22 @@ class RaimsReporter(Reporter[Subject]):
             since = changes.known_until.frame
             self._lacks_own[bridge] = self.engine.links.lacks_own(since)
         return changes.knows(mark, whole=not self._lacks_own[bridge])
+
+    def shows_streams(self, observer: Observer, publisher: str) -> bool:
+        """Is everything that a publisher can have sent of what the observer has ever wanted in a
+        stream that is known? Replies to its clients go point to point (raims.md 7.3)."""
+        made = observer.changes.made
+        behind = Mark(LAST_FRAME, self.engine.last_ns)
+        if self.may_want_more(observer) or not self.knows_subscriptions(observer, behind):
+            return False
+        wanted = {subscription.pattern for subscription in observer.window.subscriptions}
+        wanted |= {change.pattern for change in made}
+        shown: set[str] = set()
+        for (sender, subject), stream in observer.streams.items():
+            if sender == publisher:
+                shown |= {subject, *stream.came}
+        hidden = (of for of in wanted - shown if not of.partition(".")[2].startswith("_INBOX"))
+        return len(made) < MAX_CHANGES and not any(hidden)
 
     def table(self, name: str, detail: Mapping[str, object]) -> Result:
         return self.row(TABLE, {"table": name, **detail})

@@ -39,6 +39,7 @@ from seqaudit.replay.raims.reporting import (
     TOLD_MORE,
     TOO_OLD,
     UNSEEN,
+    UNSHOWN,
     RaimsReporter,
 )
 from seqaudit.replay.raims.rotation import Rotation
@@ -209,8 +210,7 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
     """A row of ``show loss``, and the truth beside it."""
     links = report.engine.links
     lower, upper, false = 0, 0, 0
-    # what is missing may be of a stream that nothing shows
-    bounded, copies, timed = not (links.lacks(peer.address) or links.holes), False, True
+    bounded, copies, timed = True, False, True
     unknown = _unknown(report, observer, peer)
     for (publisher, _), stream in observer.streams.items():
         if publisher != peer.bridge:
@@ -239,6 +239,10 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
             for hole in loss.missing.holes
         )
     told = "lost" not in unknown
+    doubtful = links.holes or links.lacks(peer.address)
+    missing = upper or not bounded or links.misses(peer.address)
+    if doubtful or (missing and not report.shows_streams(observer, peer.bridge)):
+        unknown["lost_upper"] = UNSHOWN
 
     def count(name: str, counter: LossCounter) -> int | None:
         return None if name in unknown else counter.count
@@ -252,7 +256,7 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         "bridge": peer.bridge,
         "user": f"{peer.user or '?'}.{'?' if peer.uid is None else peer.uid}",
         "lost_lower": lower if told else None,
-        "lost_upper": upper if bounded and told else None,
+        "lost_upper": upper if bounded and told and "lost_upper" not in unknown else None,
         "false_loss": false if told and "false_loss" not in unknown else None,
         "told_loss": peer.told_loss,
         "learned": peer.learned,

@@ -148,3 +148,13 @@ def test_a_packet_holds_no_more_messages_than_the_smallest_there_are(
 def test_bounds_in_words_are_one_number_where_they_meet() -> None:
     told = [bounds_of(4, 4), bounds_of(1, 830), bounds_of(3, None)]
     assert [facts["bounds"] for facts in told] == [4, "1 to 830", "3 or more"]
+
+
+@pytest.mark.parametrize(("unknown", "upper"), [({}, 3), ({"lost_upper": "why"}, None)])
+def test_streams_do_not_bound_what_may_be_of_others(
+    unknown: dict[str, str], upper: int | None
+) -> None:
+    row = {"capture": 0, "observer": "R", "bridge": "P", "lost_lower": 0, "lost_upper": None,
+           "unknown": unknown}  # fmt: skip
+    tighten([stream(0, "receiver", 20, [loss(BY_NUMBERS)])], {"loss": [row]})
+    assert (row["lost_lower"], row["lost_upper"]) == (3, upper)

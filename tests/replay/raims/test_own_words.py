@@ -1066,3 +1066,19 @@ def test_of_a_peer_whose_packets_are_missing_nothing_bounds_what_was_lost() -> N
         world.sees(packet("SPM", lead, moment, stream=f"{LINK}|"))
     (row,) = world.table("loss")
     assert (row["lost_lower"], row["lost_upper"]) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("also", "upper"), [(None, 1), ("_1._INBOX.7.>", 1), ("_1.B", None), ("_1.>", None)]
+)
+def test_packets_that_were_lost_may_have_held_what_else_was_wanted(
+    also: str | None, upper: int | None
+) -> None:
+    """Unless all of it is in streams that are known, or goes point to point."""
+    world = lossy_world()
+    if also is not None:
+        world.notice("JOIN", 61.0, source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=2,
+                     subject=also)  # fmt: skip
+    (row,) = world.table("loss")
+    assert (row["lost_lower"], row["lost_upper"]) == (1, upper)
+    assert ("lost_upper" in row["unknown"]) == (upper is None)
