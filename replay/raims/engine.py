@@ -252,6 +252,7 @@ class RaimsEngine:
                 link.could_not_read(event)
             elif link.own:
                 self.links.forwards = self.links.forwards or event.kind is Kind.DATA
+                self.observer.had(event)
             else:
                 self.receiving.deliver_all(link.message(event))
         elif name.startswith(INBOX):

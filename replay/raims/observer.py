@@ -8,11 +8,14 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.advisories import Advisories, Outbound
 from seqaudit.replay.raims.changes import Changes
 from seqaudit.replay.raims.links import TCP
+from seqaudit.replay.raims.message import MessageRun
 from seqaudit.replay.raims.notices import Notices
 from seqaudit.replay.raims.peers import Peer
+from seqaudit.replay.raims.seqno import base_of, key
 from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.subscriber import SubscriptionWindow
 from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import RangeSet
 
 SECOND_NS: Final = 1_000_000_000
 #: A daemon says nothing in its first moments.
@@ -26,6 +29,8 @@ WOKE_NS: Final = SECOND_NS
 
 #: The stage of authentication that says that a peer is dropped for want of heartbeats.
 SILENT: Final = 4
+#: Streams of others of which it is kept what the daemon passed on.
+MAX_HANDED_ON: Final = 10_000
 #: Heartbeats of a peer behind which routes agree again: two whole intervals.
 ROUTED_BEATS: Final = 3
 
@@ -41,6 +46,8 @@ class Observer:
         self.met: dict[str, Peer] = {}  # those that left as well
         self.streams: dict[tuple[str, str], RaimsStream] = {}
         self.changes = Changes()  # of its subscriptions
+        #: Numbers that it passed on, by publisher and subject.
+        self.handed_on: dict[tuple[str, str], RangeSet] = {}
         self.stated = 0  # subscriptions that the user states; they have the first ids
         self.active = bridge is None
         self.user: str | None = None
@@ -149,6 +156,16 @@ class Observer:
         peer = self.peers.get(event.source or "")
         if peer is not None and event.kind is Kind.DATA:
             peer.passed_on = True
+        self.had(event)
+
+    def had(self, event: Event) -> None:
+        """It sends a message of another daemon: it had come to it."""
+        message = MessageRun.of(event)
+        if message is not None and event.kind is Kind.DATA and base_of(message.seqno):
+            at = message.source, message.subject
+            if at in self.handed_on or len(self.handed_on) < MAX_HANDED_ON:
+                had = self.handed_on.setdefault(at, RangeSet())
+                had.add(key(message.seqno), key(message.stop))
 
     def learns_routes(self, peers: Iterable[Peer]) -> None:
         """A daemon that had been joined to this one alone says that it is to others as well; or

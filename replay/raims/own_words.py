@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from seqaudit.replay.raims import learned
-from seqaudit.replay.raims.links import TCP
+from seqaudit.replay.raims.links import OTHERS_LACK, RECONNECTED, TCP
 from seqaudit.replay.raims.notices import SENT_NS, Notice
 from seqaudit.replay.raims.observer import STARTED_NS, Observer
 from seqaudit.replay.raims.state import RaimsState
 from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import RangeSet
 
 UNREAD: Final = (
     "the connection was reset just behind messages of it: whether the daemon had read them by then "
@@ -74,6 +75,7 @@ def weigh(state: RaimsState, observer: Observer) -> None:
     _read(state, observer)
     _paused(state, observer)
     _told(state, observer)
+    _passed_on(state, observer)
     _learn_window(state, observer)
     _drop_silent(state, observer)
 
@@ -212,6 +214,23 @@ def _told(state: RaimsState, observer: Observer) -> None:
         if peer is not None and _is_more(observer, notice, told.get(notice.publisher)):
             peer.told_more = True
         told[notice.publisher] = notice
+
+
+def _passed_on(state: RaimsState, observer: Observer) -> None:
+    """What it passed on it had: where that did not come in this capture a connection of its
+    publisher, or of others on the way, is not in it."""
+    for at, had in observer.handed_on.items():
+        peer = observer.met.get(at[0])
+        seen = [one.streams[at].seen for one in state.members.observers if at in one.streams]
+        for low, high in had if peer is not None else ():
+            came = RangeSet(part for some in seen for part in some.within(low, high))
+            if peer is not None and came.missing(low, high):
+                peer.came_unseen = True
+    for (publisher, _), stream in observer.streams.items():
+        peer = observer.met.get(publisher)
+        for loss in stream.truth.losses if peer is not None and peer.came_unseen else ():
+            if loss.missing is RECONNECTED:
+                loss.missing = OTHERS_LACK
 
 
 def is_told(observer: Observer, notice: Notice) -> bool:

@@ -66,6 +66,7 @@ class Peer:
     met_frame: int = -1  # where it was authenticated or dropped last, as far as is captured
     spoken_frame: int = -1  # where the observer told it last what it tells only a peer
     passed_on: bool = False  # the observer passes on what it sends, or may
+    came_unseen: bool = False  # among that is what did not come in this capture
     joined_frame: int = -1  # of its last AUTH to the observer: at first it is joined to nobody else
     #: Heartbeats say that it and the observer know no other daemon; null: they say nothing.
     alone: bool | None = None

@@ -94,6 +94,10 @@ TOLD_MORE: Final = (
     "the daemon itself tells of losses of this publisher that the capture does not show: which of "
     "its other messages it had cannot be told"
 )
+CAME_UNSEEN: Final = (
+    "the daemon passed on messages of this publisher that did not come to it in this capture: "
+    "which others it had cannot be told"
+)
 FORWARDS: Final = (
     "this daemon forwards messages to a PGM group: whether it hears them again cannot be told"
 )
@@ -272,6 +276,8 @@ class RaimsReporter(Reporter[Subject]):
         peer = observer.met.get(stream.publisher)
         if peer is not None and peer.told_more:
             return TOLD_MORE
+        if peer is not None and peer.came_unseen:
+            return CAME_UNSEEN
         if self.engine.links.apart:
             return NOT_JOINED
         if (stream.publisher, stream.subject) in self.engine.links.untold:

@@ -26,6 +26,7 @@ from seqaudit.replay.raims.report_rows import (
 )
 from seqaudit.replay.raims.reporting import (
     AT_THE_END,
+    CAME_UNSEEN,
     DROPPED,
     EARLIER,
     FORWARDS,
@@ -201,6 +202,9 @@ def _unknown(report: RaimsReporter, observer: Observer, peer: Peer) -> dict[str,
         unknown |= dict.fromkeys((*_COUNTERS, "false_loss"), STANDS)
     if peer.told_more:
         unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), TOLD_MORE)
+    if peer.came_unseen:
+        told = (*_COUNTERS, "lost", "false_loss", "ibx_loss", "dropped_ns")
+        unknown |= dict.fromkeys(told, CAME_UNSEEN)
     if any(publisher == peer.bridge for publisher, _ in report.engine.links.untold):
         unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), AT_THE_END)
     return unknown

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from seqaudit.decoders.contract.events import Kind
+from seqaudit.decoders.contract.events import END, Ending, Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.results import TABLE
 from seqaudit.replay.contract.settings import CaptureSettings, Vantage
 from tests.replay.raims.builders import (
     F0,
@@ -23,6 +24,7 @@ from tests.replay.raims.builders import (
     packet,
     received,
     rules_of,
+    sureness_of,
 )
 from tests.replay.stages.test_replay import replayed, row_of
 
@@ -42,6 +44,34 @@ def test_what_the_daemon_forwards_over_tcp_does_not_come_to_it_again() -> None:
     assert "RA008" not in rules_of(world.rows())
     (row,) = world.table("loss")
     assert (row["repeat"], row["msg_loss"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("came", "passed", "sure"),
+    [((0, 3), (), "likely"), ((0, 3), (0, 3), "likely"), ((0, 3), (0, 1, 3), "cannot be told"),
+     ((0, 1, 2), (0, 1, 2, 3), None)],
+)  # fmt: skip
+def test_what_a_daemon_passes_on_that_did_not_come_came_on_another_connection(
+    came: tuple[int, ...], passed: tuple[int, ...], sure: str | None
+) -> None:
+    """Which is filtered out of the capture (raims_tcp_world 98854): it may have had more of it."""
+    world, other = World(), "cc" * 16
+    world.notice("HB", source=other, stream=f"tcp:10.77.0.3:7>{HERE}:8|{other}|.HB")
+    for number in range(4):
+        if number == 3:
+            world.notice(END, 0.3, stream="tcp:x|", source=None, how=Ending.CLOSED, since=0)
+        link = "tcp:y" if number == 3 else "tcp:x"
+        for some, stream in ((came, link), (passed, f"tcp:{HERE}:8>10.77.0.3:7")):
+            if number in some:
+                world.data(F0 + number, number / 5, stamp=T0, stream=f"{stream}|{PEER}|_1.A")
+    rows = world.rows()
+    assert sureness_of(rows).get("RA001") == (None if sure is None else [sure])
+    told = sure == "likely"
+    (stream_row,) = [row.detail for row in rows if row.kind == "STREAM"]
+    tables = [row.detail for row in rows if row.kind == TABLE and row.detail["table"] == "loss"]
+    (row,) = [row for row in tables if row["bridge"] == PEER]
+    assert (stream_row["delivered"] is not None, stream_row["lost"] is not None) == (told, told)
+    assert ("msg_loss" in row["unknown"], row["lost_lower"]) == (not told, 2 if told else None)
 
 
 @pytest.mark.parametrize("starts", [True, False])
@@ -179,8 +209,10 @@ def test_a_daemon_that_forwards_may_hear_it_again(word: str) -> None:
     """One that passed what came over TCP on to its group counted all 32 as repeats."""
     world = World()
     world.engine.feed(packet("SPM", 0, 0.0, stream="pgm:0909.9|", source=HERE))
-    world.feed(0.1, kind=Kind.DATA, wire_kind=word, source=PEER, destination="_1.A", seqno=F0,
-               stop_seqno=F0 + 1, stream=f"pgm:0909.9|{PEER}|_1.A", fresh_id=1)  # fmt: skip
+    name = "_1.A" if word == "DATA" else "#0"
+    for at, link, sqn in ((0.1, "tcp:x", None), (0.2, "pgm:0909.9", 1)):
+        world.feed(at, kind=Kind.DATA, wire_kind=word, source=PEER, destination="_1.A", seqno=F0,
+                   stop_seqno=F0 + 1, stream=f"{link}|{PEER}|{name}", fresh_id=sqn)  # fmt: skip
     (row,) = world.table("loss")
     assert (row["repeat"], row["msg_loss"]) == (None, 0)
 
