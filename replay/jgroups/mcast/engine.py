@@ -55,8 +55,6 @@ from seqaudit.replay.sequence.gaps import Mark
 MOST_ASIDE: Final = 50_000  # rows until a member speaks again that a view had excluded
 #: One that leaves has gone by then: it waits 2 s for an answer (GMS.leave_timeout).
 LEAVING_NS: Final = 3_000_000_000
-#: Why windows end where the member is followed by another one at its host.
-ANEW: Final = "it began anew"
 
 
 class McastEngine:
@@ -395,11 +393,12 @@ class McastEngine:
     def _begin_anew(self, member: str, event: Event) -> None:
         """Another process at the same host: its windows are its own."""
         self._is_gone()
-        self.excluded = (event.first_mark(), ANEW)
+        self.excluded = (event.first_mark(), "it began anew")
         self._end_windows(event)
         self.members.begun_anew(member, event.frame)
         self.excluded = self.leaving = self.view = None
-        self.epoch = Epoch()
+        self.epoch = Epoch(event.first_mark())
+        self._installed_at, self._cast = event.first_mark(), False
 
     def _end_windows(self, event: Event) -> None:
         """A view ends them: this member has gone."""
@@ -570,8 +569,9 @@ class McastEngine:
         begins = self.epoch.bases.get(stream.sender, low)
         if window is None:
             return self._open(stream, begins, known=known, based=known)
-        if window.ended is not None and window.ended[1] == ANEW:
+        if window.ended is not None and window.ended[0].frame <= self.epoch.since.frame:
             window.begin_again(begins, mark)
+            self._came_meanwhile(stream, window)
         elif window.ended is not None and mark.at_ns - window.ended[0].at_ns > SECOND_NS:
             window.begin_again(low, mark)
             window.moved, window.doubts.untold = mark, True

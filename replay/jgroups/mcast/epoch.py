@@ -16,6 +16,8 @@ from seqaudit.replay.sequence.gaps import Mark
 
 #: Messages before a join: no digest is older than these.
 MOST_WAITING: Final = 1_000
+#: Before all that was captured.
+EVER: Final = Mark(-1, 0)
 
 
 class JoinQueue:
@@ -60,6 +62,7 @@ class Epoch:
     """One membership of the member at this point, from a join on.
 
     Attributes:
+        since: when its process began at the latest: what ended before was another one's.
         joined: it is known to have windows.
         bases: where a window begins that has not been opened yet, by sender.
         based_at: when the last view told so; null: none did.
@@ -68,9 +71,12 @@ class Epoch:
         waiting: what came before.
     """
 
-    __slots__ = ("_has_asked", "_told", "asked", "based_at", "bases", "joined", "let_in", "waiting")
+    __slots__ = (
+        "_has_asked", "_told", "asked", "based_at", "bases", "joined", "let_in", "since", "waiting",
+    )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, since: Mark = EVER) -> None:
+        self.since = since
         self.joined = False
         self.bases: dict[str, int] = {}
         self.based_at: Mark | None = None

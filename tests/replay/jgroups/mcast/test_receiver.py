@@ -883,6 +883,28 @@ def test_no_silence_from_before_makes_a_window_doubtful_that_begins_anew(pause: 
     assert told.findings() == [("MC001", "proven", [[5, 5]])]
 
 
+@pytest.mark.parametrize(
+    ("stand", "came"),
+    [("answer first", ()), ("without answer", ()), ("without answer", (msg(6, 8),))],
+)
+def test_who_takes_the_place_of_a_member_does_not_speak_of_its_windows(
+    stand: str, came: tuple[Step, ...]
+) -> None:
+    """Records of one tick of the clock stand in any order: the answer to the join before it, and a
+    view without B ends its windows. Or it is not in the capture; all that came is."""
+    socket = replace(member(B), source="E")
+    join_req = replace(leave_rsp(), wire_kind="JOIN_REQ", source="E", destination=A)
+    answer = join_rsp("ACE", 3, to="E", digest={A: (5, 5), C: (0, 0), "E": (0, 0)})
+    begins = (socket, join_req) if stand == "without answer" else (answer, socket, join_req)
+    told = heard(
+        B, JOINED, msg(1, 3), ack(3), *begins, 300, *came,
+        replace(ack(7 if came else 5), source="E"), *(() if came else (msg(6, 8),)), 100,
+        msg(9), replace(ack(9), source="E"),
+    )  # fmt: skip
+    assert told.findings("MC018") == []
+    assert told.told("not_captured", "lost") == {"not_captured": 0, "lost": 0}
+
+
 @pytest.mark.rule("W1")
 @pytest.mark.parametrize(("of", "sure"), [(A, "proven"), (C, "likely")])
 def test_to_one_that_joins_in_the_place_of_another_all_was_sent_that_its_coordinator_sends(
