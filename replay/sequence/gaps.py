@@ -365,7 +365,7 @@ class GapTracker:
 
     __slots__ = (
         "_closed", "_filled", "_firsts", "_gaps", "_judge", "_start", "arrived", "first",
-        "known_stop", "last", "seen",
+        "known_stop", "last", "seen", "unseen",
     )  # fmt: skip
 
     def __init__(
@@ -376,6 +376,7 @@ class GapTracker:
         filled: Callable[[Gap, Range, Outcome, Part], None],
     ) -> None:
         self.seen = RangeSet()
+        self.unseen = RangeSet()  # of these: its receiver had them, and the capture lacks how
         self.known_stop = start
         self.arrived = 0  # distinct seqnos at or above start
         self.first: Arrival | None = None  # what brought the first seqnos
@@ -477,6 +478,7 @@ class GapTracker:
         if outcome in (Outcome.UNCAPTURED, Outcome.REPAIRED):
             for part in ended:
                 self.seen.add(*part)
+                self.unseen.add(*part)
         return ended
 
     def give_up(self) -> None:

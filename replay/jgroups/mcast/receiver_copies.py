@@ -99,7 +99,8 @@ class CopiesOfArrived(JudgedStream):
                 self._though_acked(part, event)
 
     def _though_acked(self, part: Range, event: Event) -> None:
-        """Came in another datagram, well after this member's ACK for it."""
+        """Came in another datagram, well after this member's ACK for it. What the capture lacks the
+        first copy of came in this one perhaps, twice."""
         since, mark = self._level_at, event.first_mark()
         if (
             since is not None
@@ -108,8 +109,9 @@ class CopiesOfArrived(JudgedStream):
             and sent_later(event.fresh_id, self._id_at_level)
             and in_order(self._elapsed, since, mark)
         ):
-            self.came_acked.add(*part, mark)
-            self.came_acked_count += part[1] - part[0]
+            for piece in self.tracker.unseen.missing(*part):
+                self.came_acked.add(*piece, mark)
+                self.came_acked_count += piece[1] - piece[0]
 
     def _is_late_original(self, answered: Answered, event: Event) -> bool:
         """Two copies for one request of the only member that can ask: the first was no answer. Nor

@@ -84,7 +84,8 @@ class ReplayedEntry:
         self._rebuilt(event, stream, stored)
 
     def _though_acked(self, received: Arrivals, facts: Facts, part: Range, event: Event) -> None:
-        """Came in another datagram, well after this window's ACK for it."""
+        """Came in another datagram, well after this window's ACK for it. What the capture lacks the
+        first copy of came in this one perhaps, twice."""
         entry, since, mark = self.entry, facts.acked_since, event.first_mark()
         assert entry is not None
         if (
@@ -96,9 +97,10 @@ class ReplayedEntry:
             and entry.opened.frame < since.frame
             and not (self._last_sync is not None and self._last_sync.frame > since.frame)
         ):
-            received.came_acked.add(*part, mark)
-            received.came_acked_count += part[1] - part[0]
-            facts.acked_and_came = (facts.acked_and_came[0] or since, mark)
+            for piece in received.tracker.unseen.missing(*part):
+                received.came_acked.add(*piece, mark)
+                received.came_acked_count += piece[1] - piece[0]
+                facts.acked_and_came = (facts.acked_and_came[0] or since, mark)
 
     def _rebuilt(self, event: Event, stream: Stream, stored: list[Range]) -> None:
         """Copies that the rebuilt window did not have are useful."""

@@ -750,6 +750,17 @@ def test_network_duplicates_are_the_networks() -> None:
     assert told.findings() == [("UC029", "proven")]
 
 
+@pytest.mark.parametrize("seen", [True, False])
+def test_what_the_first_copy_is_not_captured_of_came_in_another_datagram_perhaps(
+    seen: bool,
+) -> None:
+    """u4n4-dup-reorder-2: what comes is the same datagram again, and the first is in a hole."""
+    first = [data(2, ip_id=12)] if seen else []
+    story = [data(1, ip_id=10), *first, TICK, ack(2, 1), TICK, data(2, ip_id=13), TICK, ack(2, 2)]
+    told = heard(B, *story)
+    assert (("UC005", "proven") in told.findings()) == seen
+
+
 def test_a_resend_after_its_ack_says_that_the_ack_was_lost_or_late() -> None:
     story = [data(1), data(2, ip_id=5), TICK, ack(2, 1), TICK]
     told = heard(B, *story, data(2, ip_id=9), TICK, ack(2, 2))
