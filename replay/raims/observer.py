@@ -132,6 +132,7 @@ class Observer:
             return
         last, self.last_of_peers = self.last_of_peers, event.seqno
         whole = last is None or event.seqno == last + 1
+        anew = last is not None and event.seqno > last
         dropped = detail.get("sync_bridge") if event.wire_kind == "DEL" else None
         for peer in self.peers.values():
             if not whole or peer.bridge == dropped:
@@ -144,7 +145,9 @@ class Observer:
         # it was a peer until now: what had seemed to come too late was perhaps taken
         gone.doubted |= gone.by_clock and self.ignores(gone)
         gone.by_clock = False
-        if not gone.dropped_told:
+        if gone.dropped_told and anew:  # it was taken up in between, where nothing says so
+            gone.doubted, gone.dropped_ns = True, event.at_ns
+        elif not gone.dropped_told:
             gone.dropped_ns, gone.dropped_told = event.at_ns, True
         for peer in self.peers.values():  # to one that had gone it may have passed messages on
             peer.rerouted |= peer.null_route.frame > gone.heard_frame

@@ -58,6 +58,9 @@ class Sending:
             if peer is not None and event.wire_kind in TO_PEERS and peer.dropped:
                 self._takes_up(peer, event)
         if event.wire_kind in OF_PEERS and event.source == observer.bridge:
+            added = observer.peers.get(str(detail.get("sync_bridge")))
+            if event.wire_kind == "ADD" and added is not None and added.dropped:
+                self._takes_up(added, event)
             observer.tells_of_peers(event, detail)
         if event.kind is Kind.SUBSCRIBE:
             made_ns = self._state.links.elapsed.just_before(event.first_mark(), TELLING_NS)
@@ -92,8 +95,9 @@ class Sending:
 
     @staticmethod
     def _takes_up(peer: Peer, event: Event) -> None:
-        """A peer that was dropped is spoken to: it is asked nothing before its AUTH. What was sent
-        at once may have waited; by a clock that stands nobody can tell."""
+        """A peer that was dropped is spoken to, or others are told that it is back: neither comes
+        before its AUTH. What was sent at once may have waited; by a clock that stands nobody can
+        tell."""
         passed_ns = event.at_ns - (peer.dropped_ns or 0)
         if passed_ns > QUEUED_NS:
             peer.dropped, peer.dropped_ns, peer.doubted = False, None, True

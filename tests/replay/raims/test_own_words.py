@@ -859,6 +859,42 @@ def test_a_peer_whose_heartbeats_go_on_may_have_been_taken_up_again(beats: int) 
     assert ("dropped_ns" in row["unknown"]) == (beats > 1)
 
 
+@pytest.mark.parametrize("sign", ["it tells others so", "it drops it once more", "it is heard"])
+def test_what_a_dropped_daemon_sent_was_perhaps_taken_if_it_was_taken_up_again_unseen(
+    sign: str,
+) -> None:
+    """Recorded: both daemons were cut off for 14 s; their AUTH passes point to point."""
+    world = World()
+    world.notice("HB", stamp=T0)
+    world.data(F0)
+    world.notice("DEL", 1.0, source=ME, seqno=1, sync_bridge=PEER)
+    world.data(F0 + 1, 2.0)
+    if sign == "it tells others so":
+        world.notice("ADD", 1.5, source=ME, seqno=2, sync_bridge=PEER)
+    elif sign == "it drops it once more":
+        world.notice("DEL", 9.0, source=ME, seqno=2, sync_bridge=PEER)
+    else:
+        for beat in range(2):
+            world.notice("HB", 3.0 + beat, stamp=T0 + beat * SECOND)
+    told = [row.detail for row in world.rows()]
+    (stream,) = [row for row in told if row.get("role") == "receiver"]
+    (row,) = [row for row in told if (row.get("table"), row.get("bridge")) == ("loss", PEER)]
+    assert (row["msg_loss"], row["ibx_loss"]) == (None, None)
+    if sign != "it tells others so":
+        assert (stream["delivered"], stream["lost"]) == (None, None)
+
+
+def test_a_word_about_a_dropped_peer_that_comes_once_more_does_not_say_that_it_was_back() -> None:
+    world = World()
+    world.notice("HB", stamp=T0)
+    world.data(F0)
+    for at in (1.0, 1.2):
+        world.notice("DEL", at, source=ME, seqno=1, sync_bridge=PEER)
+    world.data(F0 + 1, 2.0)
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    assert (row["msg_loss"], row["dropped_ns"]) == (0, T0 + SECOND)
+
+
 @pytest.mark.parametrize(("at", "told"), [(0.0, False), (0.0003, True)])
 def test_by_a_clock_that_stands_nobody_knows_whether_a_dropped_peer_was_taken_up(
     at: float, told: bool
