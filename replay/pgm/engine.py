@@ -54,6 +54,12 @@ ANEW: Final = (
     "its source may number its packets anew under the same TSI (a start of it, or another source): "
     "which of them came again, or never, cannot be told"
 )
+NO_SPM: Final = (
+    "no SPM of its source is in this capture, as where only one of its ports was captured: NAKs "
+    "and repairs may be missing as well, so that what came late and was asked for cannot be told"
+)
+#: A source that is there sends SPMs so often (raims.md 2).
+SPM_NS: Final = 5_000_000_000
 PARITY: Final = "parity packets (FEC) were sent; whether receivers repaired with them is not told"
 
 
@@ -430,6 +436,10 @@ def summary(engine: PgmEngine) -> PgmStreamRow:
         unknown |= dict.fromkeys(("lost", "recovered"), NOT_TOLD)
     if receiving and engine.unasked_late:
         unknown |= dict.fromkeys(("lost", "recovered"), UNASKED_LATE)
+    first, last = engine.first, engine.last
+    spans = first is not None and last is not None and last.at_ns - first.at_ns > SPM_NS
+    if receiving and spans and "SPM" not in engine.packets:
+        unknown |= dict.fromkeys(("lost", "recovered"), NO_SPM)
     if receiving and engine.anew is not None:
         unknown |= dict.fromkeys(("lost", "recovered", "unrecovered"), ANEW)
     if receiving and dropped_inside(engine):

@@ -51,6 +51,7 @@ class Hole:
         timer: that gave it up; null: none did.
         leaks: of the whole window, also later ones.
         sooner: it may have ended before the mark that says so.
+        quiet: its receiver asked, and then was silent for longer than one that still lacks it.
     """
 
     sqn: int
@@ -59,6 +60,7 @@ class Hole:
     revealed_by: str
     asked: Mark | None = None  # first NAK of this receiver
     naks: int = 0  # rounds of NAKs
+    at_once: int = 0  # NAKs with another in their round, or by a clock that stands
     asks: list[Ask] = field(default_factory=list)  # of the first rounds, and the last one
     ncf: Mark | None = None  # the sender's first NCF
     last_nak_ns: int = -1
@@ -75,6 +77,7 @@ class Hole:
     timer: "Timer | None" = None
     leaks: Leaks = field(default_factory=Leaks)
     sooner: bool = False
+    quiet: bool = False
 
     @property
     def loss(self) -> Certainty:

@@ -187,8 +187,7 @@ class PgmWindow:
         if self.holes:
             for a, b in new:
                 for sqn in [s for s in self.holes if a <= s < b]:
-                    repaired = Fate.REPAIRED if self.holes[sqn].naks else Fate.FOREIGN
-                    self._end(sqn, repaired if repair else Fate.LATE, mark)
+                    self._end(sqn, self._came(self.holes[sqn], mark, repair=repair), mark)
         if self._last is None or last.at_ns >= self._last.at_ns:
             self._last = last
         self._arrived(first, stop, last)
@@ -257,8 +256,10 @@ class PgmWindow:
                     self._asked_again(sqn, mark)
                 continue
             if hole.naks and mark.at_ns - hole.last_nak_ns < SAME_ROUND_NS:
+                hole.at_once += 1
                 continue
             hole.goes_on()
+            hole.quiet = False
             if hole.naks and hole.wait_ends_ns - SLACK_NS <= hole.last_nak_ns:
                 hole.unconfirmed += 1
                 if mark.at_ns - hole.last_nak_ns >= self._confirmed_ns() - SLACK_NS:
@@ -283,6 +284,7 @@ class PgmWindow:
             hole = self.holes.get(sqn)
             if hole is None:
                 continue
+            hole.quiet |= self._is_quiet(hole, mark)
             hole.goes_on()
             if mark.at_ns >= hole.wait_ends_ns - SLACK_NS:
                 hole.confirmed += 1
@@ -401,6 +403,24 @@ class PgmWindow:
                 self._leaks.count += 1
         hole.ended, hole.fate = mark, fate
         self.ended.append(hole)
+
+    def _came(self, hole: Hole, mark: Mark, *, repair: bool) -> Fate:
+        """How a hole is filled."""
+        by_a_clock_that_stands = hole.at_once and (
+            hole.naks + hole.at_once >= min(self.settings.ncf_retries, self.settings.data_retries)
+        )
+        if hole.quiet or self._is_quiet(hole, mark) or by_a_clock_that_stands:
+            return Fate.PASSED
+        if not repair:
+            return Fate.LATE
+        return Fate.REPAIRED if hole.naks else Fate.FOREIGN
+
+    def _is_quiet(self, hole: Hole, mark: Mark) -> bool:
+        """Whether a receiver that had asked was silent for longer than one that still lacks it: it
+        has given up, or has asked in packets that are not captured, perhaps for the last time."""
+        heard_ns = max(hole.last_nak_ns, hole.wait_ends_ns - self.settings.data_wait_ns)
+        silent_ns = mark.at_ns - heard_ns - hole.paused_ns
+        return hole.naks > 0 and silent_ns > self.settings.quiet_ns + self.slack_ns
 
     def _given_up(self, hole: Hole, fate: Fate, mark: Mark) -> Fate:
         """Whether it was, by what the receiver had asked for (raims.md 2)."""

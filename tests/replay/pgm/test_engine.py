@@ -381,7 +381,7 @@ def test_a_source_that_numbers_anew_under_its_old_name_sends_no_copies(
     events += [packet("ODATA", sqn, 31.0 + sqn / 10, flags=flags) for sqn in range(21, 30)]
     rows = received(*events, raims=False)
     found, (stream, *_) = only(rows, "PG004"), [r.detail for r in rows if r.kind == "STREAM"]
-    assert (found["certainty"], stream["lost"]) == (
+    assert (found["certainty"], stream["unrecovered"]) == (
         ("cannot be told", None) if anew else ("proven", 0)
     )
 
@@ -445,7 +445,8 @@ def test_a_repair_without_an_ncf_may_be_one_that_this_receiver_asked_for(
     """No source repairs without one: where short packets are not captured an SPM may have shown
     what was late, and the receiver have asked before it came."""
     asked = [packet("NCF", 2, 0.09, detail="[[2,3]]")] if confirmed else []
-    rows = received(packet("ODATA", 1), packet("ODATA", 2, 0.05), *asked, packet("RDATA", 2, at))
+    here = packet("ODATA", 1), packet("SPM", 1), packet("ODATA", 2, 0.05)
+    rows = received(*here, *asked, packet("RDATA", 2, at))
     assert (rows[0].detail["lost"], rows[0].detail["recovered"]) == (lost, lost)
 
 
@@ -557,3 +558,15 @@ def test_an_original_that_comes_behind_its_repair_was_late_and_not_lost() -> Non
         packet("ODATA", 2, 0.2), packet("ODATA", 4, 0.3),
     )  # fmt: skip
     assert sureness_of(rows)["PG003"] == ["proven"]
+
+
+@pytest.mark.parametrize(
+    ("until", "spm", "lost"), [(4.0, False, 0), (6.0, False, None), (6.0, True, 0)]
+)
+def test_what_came_late_is_not_told_where_no_spm_of_a_source_was_captured(
+    until: float, spm: bool, lost: int | None
+) -> None:
+    """Recorded: SPMs, NAKs and repairs are of another port than ODATA."""
+    told = [packet("SPM", 4, until)] if spm else []
+    rows = received(*(packet("ODATA", n, n * until / 4) for n in range(5)), *told)
+    assert (rows[0].detail["lost"], rows[0].detail["unrecovered"]) == (lost, 0)

@@ -183,3 +183,29 @@ def test_when_a_sqn_fell_out_of_the_window_the_first_packet_of_a_run_tells() -> 
     told = [(hole.sqn, hole.ended, hole.sooner) for hole in window.take_ended()]
     assert told == [(2, mark(6, 0.12), False), (8, mark(13, 0.15), True)]
     assert {window.came_at(sqn) for sqn in (4, 7)} == {mark(7, 0.13)}  # they came in one run
+
+
+@pytest.mark.parametrize(
+    ("asked_at", "ncf_at", "came_at", "fate"),
+    [
+        ((0.0,), None, 0.5, Fate.REPAIRED),
+        ((0.0,), None, 0.7, Fate.PASSED),  # it would have asked again by then
+        ((0.0,), 0.4, 0.7, Fate.REPAIRED),  # it waits for what is confirmed
+        ((0.0,), 0.7, 0.71, Fate.PASSED),  # the NCF too was for others
+        ((0.0, 0.7), None, 0.71, Fate.REPAIRED),  # it had not given up
+        ((0.0,) * 9, None, 0.0, Fate.REPAIRED),
+        ((0.0,) * 10, None, 0.0, Fate.PASSED),  # by a clock that stands they may be ten rounds
+    ],
+)
+def test_whether_a_receiver_that_fell_silent_took_what_came_cannot_be_told(
+    asked_at: tuple[float, ...], ncf_at: float | None, came_at: float, fate: Fate
+) -> None:
+    """Recorded: after ten NAKs the daemon gave up, 1.7 s before the RDATA; one is missing here."""
+    window = PgmWindow()
+    accept(window, 1, 3)
+    for frame, at in enumerate(asked_at):
+        window.asked([2], mark(4 + frame, at))
+    if ncf_at is not None:
+        window.confirmed([2], mark(20, ncf_at))
+    window.accept(2, 3, mark(21, came_at), mark(21, came_at), repair=True)
+    assert [hole.fate for hole in window.take_ended()] == [fate]
