@@ -153,7 +153,9 @@ def receipt_unknown(why: str) -> dict[str, str]:
 Delivered = Annotated[list[list[int]] | None, "ranges in the order of delivery"]
 Listed = Annotated[Ranges | None, "ranges of those, the first 10,000"]
 OpenUntil = Annotated[
-    int | None, "a capture that ends then or later tells that they are lost; null: none is open"
+    int | None,
+    "a capture that ends then or later tells whether what is open is lost, and what was repaired; "
+    "null: nothing is open, or may come yet",
 ]
 
 
