@@ -32,6 +32,13 @@ THOROUGH = ("test_fast_path.py", "test_model.py", "test_mutants.py", "test_naive
             "test_odd_input.py", "test_world.py", "test_windows.py", "test_tables.py")  # fmt: skip
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Files are shared out as they stand: by the number of their tests, those that have few and
+    long ones, as of a Spark cluster, came last, where one process waits for the other."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
 @pytest.hookimpl(tryfirst=True)  # ahead of xdist, which reads the groups in its own
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what belongs to everyday work, and what stays together where processes share the tests:
