@@ -178,8 +178,10 @@ def highest(data, at, end, options):
     """The highest sqn of a NAK or NCF; ``at``: the header's end."""
     found = u32be(data, at)
     cursor = listed(data, at, end, options)
+    if cursor == 0:
+        return found
     stop = list_stop(data, cursor, end)
-    while cursor > 0 and cursor + 4 <= stop:
+    while cursor + 4 <= stop:
         if is_above(u32be(data, cursor), found) == 1:
             found = u32be(data, cursor)
         cursor = cursor + 4

@@ -30,6 +30,7 @@ class Parameter:
         name: ``system.name`` as ``--param`` takes it.
         default: used when nothing else says; null means "not known, do not judge by it".
         choices: allowed words of a string parameter.
+        least: smallest allowed whole number.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Parameter:
     meaning: str
     source: str
     choices: tuple[str, ...] = ()
+    least: int = 0
 
     @property
     def type(self) -> type:
@@ -128,4 +130,9 @@ def parse_value(parameter: Parameter, text: str, where: str) -> Value:
     units = {"ms": _UNITS, "bytes": _BYTES}.get(parameter.unit, _SIZES)
     if not match or match[2].lower() not in units:
         raise ParameterError(f"{where}: {name} is a whole number of {parameter.unit}, not {text!r}")
-    return int(re.sub(r"[_,]", "", match[1])) * units[match[2].lower()]
+    value = int(re.sub(r"[_,]", "", match[1])) * units[match[2].lower()]
+    if value < parameter.least:
+        raise ParameterError(
+            f"{where}: {name} is at least {parameter.least} {parameter.unit}, not {text!r}"
+        )
+    return value

@@ -8,6 +8,8 @@ from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.sequence.elapsed import Watch
 from seqaudit.replay.sequence.gaps import Ask, Mark
 
+#: What shows a sqn, where neither a higher one nor an SPM did before.
+OWN_NAK: Final = "this receiver's own NAK"
 #: Behind every frame.
 LAST_FRAME: Final = 1 << 62
 #: Rounds of NAKs behind a packet's arrival that a receiver which is only busy does not send.
@@ -42,6 +44,41 @@ class Leaks:
     count: int = 0
 
 
+class RoundsHad(NamedTuple):
+    """Rounds of NAKs for one sqn that have ended: without an NCF, and with one."""
+
+    unconfirmed: int
+    confirmed: int
+
+
+NO_ROUNDS: Final = RoundsHad(0, 0)
+
+
+@dataclass(slots=True)
+class Rounds:
+    """Rounds that a receiver may have had, with those of which the capture lacks the NAK or the
+    NCF: as many as fit between what is seen of them.
+
+    Attributes:
+        since: what comes behind it is not counted yet.
+        had: until then, at most.
+        waits: for what was confirmed, until then.
+    """
+
+    since: Mark
+    had: RoundsHad = NO_ROUNDS
+    waits: bool = False
+
+    def after(self, time_ns: int, ncf_wait_ns: int, data_wait_ns: int) -> RoundsHad:
+        """With those that fit into so much time; below zero, the receiver still waits for data."""
+        if time_ns < 0:
+            return self.had
+        return RoundsHad(
+            self.had.unconfirmed + time_ns // ncf_wait_ns,
+            self.had.confirmed + time_ns // data_wait_ns + self.waits,
+        )
+
+
 @dataclass(slots=True)
 class Hole:
     """One missing sqn; or ``count`` from it on that were given up at once.
@@ -51,7 +88,7 @@ class Hole:
         timer: that gave it up; null: none did.
         leaks: of the whole window, also later ones.
         sooner: it may have ended before the mark that says so.
-        quiet: its receiver asked, and then was silent for longer than one that still lacks it.
+        rounds: that its receiver may have had.
     """
 
     sqn: int
@@ -60,7 +97,7 @@ class Hole:
     revealed_by: str
     asked: Mark | None = None  # first NAK of this receiver
     naks: int = 0  # rounds of NAKs
-    at_once: int = 0  # NAKs with another in their round, or by a clock that stands
+    at_once: int = 0  # NAKs that the clock does not tell from one before
     asks: list[Ask] = field(default_factory=list)  # of the first rounds, and the last one
     ncf: Mark | None = None  # the sender's first NCF
     last_nak_ns: int = -1
@@ -77,7 +114,11 @@ class Hole:
     timer: "Timer | None" = None
     leaks: Leaks = field(default_factory=Leaks)
     sooner: bool = False
-    quiet: bool = False
+    rounds: Rounds = field(init=False)
+
+    def __post_init__(self) -> None:
+        known = self.before if self.revealed_by == OWN_NAK else None  # what showed it is not here
+        self.rounds = Rounds(known or self.revealed)
 
     @property
     def loss(self) -> Certainty:

@@ -25,10 +25,13 @@ from typing import Final
 from seqaudit.replay.pgm.holes import (
     GIVEN_UP,
     LAST_FRAME,
+    OWN_NAK,
     Fate,
     Hole,
     Inside,
     Leaks,
+    Rounds,
+    RoundsHad,
     Timer,
 )
 from seqaudit.replay.sequence.elapsed import Elapsed
@@ -246,7 +249,7 @@ class PgmWindow:
         self._tick.shows(mark)
         highest = max(sqns, default=-1)
         if self.lead is not None and 0 <= highest - self.lead < self.settings.window_sqns:
-            self._reveal(highest + 1, mark, "this receiver's own NAK")
+            self._reveal(highest + 1, mark, OWN_NAK)
         for sqn in sqns:
             hole = self.holes.get(sqn)
             if hole is None:
@@ -255,11 +258,20 @@ class PgmWindow:
                 if by is None:
                     self._asked_again(sqn, mark)
                 continue
-            if hole.naks and mark.at_ns - hole.last_nak_ns < SAME_ROUND_NS:
-                hole.at_once += 1
+            since_ns = mark.at_ns - hole.last_nak_ns
+            if hole.naks and since_ns < SAME_ROUND_NS:
+                hole.at_once += abs(since_ns) <= self._tick.ns
                 continue
+            had = self._may_have_had(hole, mark)  # and not the last: it goes on
             hole.goes_on()
-            hole.quiet = False
+            rules = self.settings
+            hole.rounds = Rounds(
+                mark,
+                RoundsHad(
+                    min(had.unconfirmed, rules.ncf_retries - 1),
+                    min(had.confirmed, rules.data_retries - 1),
+                ),
+            )
             if hole.naks and hole.wait_ends_ns - SLACK_NS <= hole.last_nak_ns:
                 hole.unconfirmed += 1
                 if mark.at_ns - hole.last_nak_ns >= self._confirmed_ns() - SLACK_NS:
@@ -284,7 +296,8 @@ class PgmWindow:
             hole = self.holes.get(sqn)
             if hole is None:
                 continue
-            hole.quiet |= self._is_quiet(hole, mark)
+            ready = Mark(mark.frame, mark.at_ns + self.settings.data_wait_ns)
+            hole.rounds = Rounds(ready, self._may_have_had(hole, mark), waits=True)
             hole.goes_on()
             if mark.at_ns >= hole.wait_ends_ns - SLACK_NS:
                 hole.confirmed += 1
@@ -406,21 +419,23 @@ class PgmWindow:
 
     def _came(self, hole: Hole, mark: Mark, *, repair: bool) -> Fate:
         """How a hole is filled."""
+        had, rules = self._may_have_had(hole, mark), self.settings
         by_a_clock_that_stands = hole.at_once and (
-            hole.naks + hole.at_once >= min(self.settings.ncf_retries, self.settings.data_retries)
+            hole.naks + hole.at_once >= min(rules.ncf_retries, rules.data_retries)
         )
-        if hole.quiet or self._is_quiet(hole, mark) or by_a_clock_that_stands:
+        may_have_given_up = (
+            had.unconfirmed >= rules.ncf_retries or had.confirmed >= rules.data_retries
+        )
+        if hole.naks and (may_have_given_up or by_a_clock_that_stands):
             return Fate.PASSED
         if not repair:
             return Fate.LATE
         return Fate.REPAIRED if hole.naks else Fate.FOREIGN
 
-    def _is_quiet(self, hole: Hole, mark: Mark) -> bool:
-        """Whether a receiver that had asked was silent for longer than one that still lacks it: it
-        has given up, or has asked in packets that are not captured, perhaps for the last time."""
-        heard_ns = max(hole.last_nak_ns, hole.wait_ends_ns - self.settings.data_wait_ns)
-        silent_ns = mark.at_ns - heard_ns - hole.paused_ns
-        return hole.naks > 0 and silent_ns > self.settings.quiet_ns + self.slack_ns
+    def _may_have_had(self, hole: Hole, mark: Mark) -> RoundsHad:
+        """Rounds of a receiver that have ended by then, at most."""
+        passed_ns = self._elapsed.passed(hole.rounds.since, mark) - hole.paused_ns + self.slack_ns
+        return hole.rounds.after(passed_ns, self.settings.ncf_wait_ns, self.settings.data_wait_ns)
 
     def _given_up(self, hole: Hole, fate: Fate, mark: Mark) -> Fate:
         """Whether it was, by what the receiver had asked for (raims.md 2)."""

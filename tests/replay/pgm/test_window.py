@@ -1,5 +1,7 @@
 """The receive window of PGM (raims.md 2)."""
 
+from typing import Final
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -185,19 +187,29 @@ def test_when_a_sqn_fell_out_of_the_window_the_first_packet_of_a_run_tells() -> 
     assert {window.came_at(sqn) for sqn in (4, 7)} == {mark(7, 0.13)}  # they came in one run
 
 
+TEN_ROUNDS: Final = tuple(turn / 5 for turn in range(10))
+BY_LIST_AND_SINGLY: Final = tuple(turn / 5 + apart for turn in range(5) for apart in (0, 0.00006))
+
+
 @pytest.mark.parametrize(
     ("asked_at", "ncf_at", "came_at", "fate"),
     [
-        ((0.0,), None, 0.5, Fate.REPAIRED),
-        ((0.0,), None, 0.7, Fate.PASSED),  # it would have asked again by then
-        ((0.0,), 0.4, 0.7, Fate.REPAIRED),  # it waits for what is confirmed
-        ((0.0,), 0.7, 0.71, Fate.PASSED),  # the NCF too was for others
-        ((0.0, 0.7), None, 0.71, Fate.REPAIRED),  # it had not given up
+        ((0.0,), None, 1.9, Fate.REPAIRED),  # nine rounds fit
+        ((0.0,), None, 2.0, Fate.PASSED),
+        ((0.0,), 0.4, 2.4, Fate.REPAIRED),  # two, a wait for what is confirmed, and seven
+        ((0.0,), 0.4, 2.5, Fate.PASSED),
+        ((0.0, 1.0), None, 1.9, Fate.REPAIRED),
+        ((0.0, 1.0), None, 2.0, Fate.PASSED),
+        ((0.0, 2.9), None, 3.0, Fate.REPAIRED),  # it had not given up
+        ((0.0, 2.9), None, 3.1, Fate.PASSED),  # but may have been about to
+        (TEN_ROUNDS, None, 1.9, Fate.REPAIRED),
+        (TEN_ROUNDS, None, 2.0, Fate.PASSED),
         ((0.0,) * 9, None, 0.0, Fate.REPAIRED),
         ((0.0,) * 10, None, 0.0, Fate.PASSED),  # by a clock that stands they may be ten rounds
+        (BY_LIST_AND_SINGLY, None, 0.9, Fate.REPAIRED),  # of five rounds
     ],
 )
-def test_whether_a_receiver_that_fell_silent_took_what_came_cannot_be_told(
+def test_where_ten_rounds_fit_between_what_is_seen_a_receiver_may_have_given_up(
     asked_at: tuple[float, ...], ncf_at: float | None, came_at: float, fate: Fate
 ) -> None:
     """Recorded: after ten NAKs the daemon gave up, 1.7 s before the RDATA; one is missing here."""

@@ -36,6 +36,7 @@ def test_a_parameter_is_name_and_value(text: str, expected: tuple[str, int | str
         ("mcast.capacity=-1", ["--param", "mcast.capacity", "'-1'"]),
         ("mcast.capacity=1s", ["--param", "mcast.capacity", "'1s'"]),
         ("mcast.xmit_interval_ms=", ["--param", "mcast.xmit_interval_ms", "ms", "''"]),
+        ("pgm.nak_repeat_ms=0", ["--param", "pgm.nak_repeat_ms", "at least 1 ms", "'0'"]),
         ("mcast.rules=mine", ["--param", "mcast.rules", "code, document", "'mine'"]),
     ],
 )
