@@ -16,7 +16,7 @@ from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.story import Where, placed
 from seqaudit.replay.pgm.holes import Hole
 from seqaudit.replay.raims.links import Missing
-from seqaudit.replay.raims.reporting import SEEMED_SILENT, RaimsReporter
+from seqaudit.replay.raims.reporting import RaimsReporter
 from seqaudit.replay.raims.seqno import base_of, frame_of, seqno, shown
 from seqaudit.replay.raims.streams import ELSEWHERE, NumberGap, RaimsStream
 from seqaudit.replay.raims.truth import BY_CHAIN, BY_CHAIN_FRAME, BY_NUMBERS, Loss
@@ -90,8 +90,8 @@ def told(ranges: Ranges) -> str:
 
 def _of_loss(report: RaimsReporter, stream: RaimsStream, loss: Loss) -> GapFigures:
     sure, why = report.sure(loss)
-    if stream.ignored and report.seemed_dropped(stream):
-        sure, why = Certainty.UNDECIDABLE, SEEMED_SILENT
+    if taken := report.unsure_of_taking(stream, report.observer):
+        sure, why = Certainty.UNDECIDABLE, taken
     ranges = known_seqnos(loss)
     row = _row(
         loss.missing, loss.last, loss.mark, _REVEALS.get(loss.known_by, "its number"),

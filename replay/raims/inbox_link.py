@@ -37,6 +37,11 @@ class InboxLink:
         self._order = 0
         self._waiting: set[int] = set()
 
+    @property
+    def source(self) -> str:
+        """The address that sends."""
+        return self.name.removeprefix(INBOX).partition(">")[0].rpartition(":")[0].strip("[]")
+
     def reverse(self) -> str:
         """The name of the other direction."""
         source, _, destination = self.name.removeprefix(INBOX).partition(">")

@@ -59,6 +59,7 @@ class LinkTable:
         self.lapses = Lapses()  # of what the observer's host sends by PGM and to inboxes
         self.pgm: dict[str, PgmLink] = {}
         self.inboxes: dict[str, InboxLink] = {}
+        self._have_inbox: set[str] = set()  # addresses that sent something point to point
         self.holes: dict[str, Mark] = {}
         self._hole_here = -1  # the frame of the last of them on a link to the observer
         self._asks: dict[str, int] = {}  # TCP links that lead here, whose other side alone speaks
@@ -87,6 +88,7 @@ class LinkTable:
         link = self.inboxes.get(name)
         if link is None:
             link = self.inboxes[name] = InboxLink(name)
+            self._have_inbox.add(link.source)
         return link
 
     def leaves(self, name: str) -> bool:
@@ -220,24 +222,27 @@ class LinkTable:
         )
 
     def lacks(self, address: str | None) -> bool:
-        """May what came from a host lack something that the capture does not hold?"""
-        return any(
-            link.doubtful_since(0)
-            for link in self.pgm.values()
-            if address in (None, link.sender) or link.sender is None
-        )
+        """May what came from a host lack something that the capture does not hold? Whoever has an
+        inbox sends a TSI as well; of one of which nothing is captured everything is missing."""
+        links = self._of(address)
+        unseen = not links and address in self._have_inbox
+        return unseen or any(link.doubtful_since(0) for link in links)
 
     def misses(self, address: str | None) -> bool:
         """Did anything that came from a host, or else may have come over TCP, not come here?"""
-        links = [x for x in self.pgm.values() if address in (None, x.sender) or x.sender is None]
+        links = self._of(address)
         return bool(self.holes) or any(x.lost or x.window.holes for x in links)
+
+    def _of(self, address: str | None) -> list[PgmLink]:
+        """TSIs that are a host's, or may be."""
+        return [x for x in self.pgm.values() if address in (None, x.sender) or x.sender is None]
 
     def lacks_own(self, since: int) -> bool:
         """Does the capture lack something that the observer itself sent behind a frame? Of what it
         sent before the first of these that are captured, one has to know something to miss more. Of
         a TSI of which nothing is captured everything is missing."""
         own = [link for link in self.pgm.values() if link.own]
-        if self.inboxes and not own:  # whoever has an inbox says the rest in a TSI
+        if self.inboxes and not own:  # whoever has an inbox says the rest in one
             return True
         gaps = [link.sent_gap for link in own] + [link.sent_before for link in own if since >= 0]
         gaps += [mark.frame for name, mark in self.holes.items() if self.leaves(name)]

@@ -126,8 +126,11 @@ class Observer:
         return any(x.ignored for x in self.streams.values() if x.publisher == peer.bridge)
 
     def tells_of_peers(self, event: Event, detail: Mapping[str, object]) -> None:
-        """It drops a peer, perhaps as it has taken no heartbeat of it for too long; or it may have
-        done so in a word that is not captured: they are numbered."""
+        """It takes a peer up, or drops it, perhaps as it has taken no heartbeat of it for too long;
+        or it may have done so in a word that is not captured: they are numbered."""
+        added = self.peers.get(str(detail.get("sync_bridge"))) if event.wire_kind == "ADD" else None
+        if added is not None:
+            added.seems_back(event.first_mark())
         if event.seqno is None:
             return
         last, self.last_of_peers = self.last_of_peers, event.seqno

@@ -71,8 +71,7 @@ def weigh(state: RaimsState, observer: Observer) -> None:
     """At the end: what it told, what it did not, and whom it dropped."""
     for peer in observer.met.values():
         peer.is_met()
-        maybe_back = peer.dropped_told and peer.beats_since(peer.met_frame) > 1  # HEARD_SINCE
-        peer.doubted |= (peer.by_clock or maybe_back) and observer.ignores(peer)
+        peer.doubted |= (peer.by_clock or peer.may_be_back) and observer.ignores(peer)
     _read(state, observer)
     _paused(state, observer)
     _told(state, observer)

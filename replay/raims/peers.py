@@ -30,6 +30,8 @@ class LossCounter:
 
 #: Words of a peer that is gone after which it stays so.
 LAST_WORDS: Final = frozenset({"BYE", "DEL", "ADJ"})
+#: Within this time of dropping a peer, what was meant for it before may leave (storm: 0.3 ms).
+QUEUED_NS: Final = 100_000_000
 #: Heartbeats that are remembered: more than come until a peer is dropped for want of them.
 MAX_BEATS: Final = 100
 
@@ -55,6 +57,7 @@ class Peer:
     #: before and behind a step: marks, the word, from and to
     inbox_steps: list[tuple[Mark, Mark, str, int, int]] = field(default_factory=list)
     inbox_uncaptured: list[tuple[Mark, int]] = field(default_factory=list)
+    inbox_untaken: int = -1  # the last frame of those that came while it was dropped
     dropped_ns: int | None = None  # since when it has been, with its counters
     learned: str | None = None  # what its publisher was not told shows of the observer's window
     told_loss: int | None = None  # losses of it that the observer told it, in all
@@ -65,6 +68,7 @@ class Peer:
     dropped_though_heard: bool = False  # the observer says so, and heartbeats of it had come
     met_frame: int = -1  # where it was authenticated or dropped last, as far as is captured
     spoken_frame: int = -1  # where the observer told it last what it tells only a peer
+    kept_frame: int = -1  # where it seemed dropped last, and its heartbeats may be missing here
     passed_on: bool = False  # the observer passes on what it sends, or may
     came_unseen: bool = False  # among that is what did not come in this capture
     joined_frame: int = -1  # of its last AUTH to the observer: at first it is joined to nobody else
@@ -122,9 +126,36 @@ class Peer:
         if then and self.met_frame < then[-1]:
             self.went_on = max(self.went_on, then[-1])
 
+    @property
+    def may_be_back(self) -> bool:
+        """Did its heartbeats go on behind the observer's word that it drops it? Then it may have
+        been taken up again, in words that are not captured."""
+        return self.dropped_told and self.beats_since(self.met_frame) > 1
+
+    @property
+    def sure_frame(self) -> int:
+        """Up to where it is known whether the observer took it for a peer: it was authenticated or
+        dropped there, or spoken to."""
+        return max(self.met_frame, self.spoken_frame)
+
     def beats_since(self, frame: int) -> int:
         """How many of its heartbeats came behind a frame, of the last ones."""
         return sum(came > frame for came, _ in self.beats)
+
+    def seems_back(self, mark: Mark) -> None:
+        """It is spoken to, or others are told that it has come: where it was dropped, neither comes
+        before its AUTH. What was sent at once may have waited; by a clock that stands nobody can
+        tell."""
+        if not self.dropped:
+            return
+        passed_ns = mark.at_ns - (self.dropped_ns or 0)
+        if passed_ns > QUEUED_NS:
+            self.dropped, self.dropped_ns, self.doubted = False, None, True
+            self.dropped_told = False
+            self.closed.clear()
+            self.inbox.clear()  # its numbers were not followed
+        elif passed_ns <= 0 and mark.frame > self.met_frame:
+            self.doubted = True
 
     def is_met(self, *, surely: bool = False) -> None:
         """The observer takes what it sends, surely only from now on; else it may have before."""

@@ -102,6 +102,7 @@ class Receiving:
             return
         if not self._takes_from(peer, mark, link_of(event)):
             stream.ignored += event.count
+            stream.untaken = last.frame
             if waited and not peer.by_clock and event.at_ns < (peer.dropped_ns or 0):
                 stream.unread = stream.unread or (event.frame, own_words.WAITED)
             peer.goes_by(event.stamp)
@@ -160,7 +161,8 @@ class Receiving:
             peer.met = False
         peer.came_unmet |= peer.met is False
         if peer.is_silent(now_ns) and self._state.links.may_lack(peer.heard_frame):
-            peer.heard_ns, peer.heard_frame = now_ns, mark.frame
+            peer.heard_ns = now_ns
+            peer.heard_frame = peer.kept_frame = mark.frame
             peer.doubted = True
         return peer.is_known(now_ns, link)
 
@@ -313,7 +315,9 @@ class Receiving:
         if word != "AUTH" or event.destination == self._state.observer.bridge:
             link = link_of(event)
             peer.heard(word, detail.get("interval"), mark, link, event.stamp)
-        if word in INBOX_WORDS and here and not peer.dropped:
+        if word in INBOX_WORDS and here and peer.dropped:
+            peer.inbox_untaken = mark.frame
+        elif word in INBOX_WORDS and here:
             self._inbox_number(event, peer, mark)
 
     def _multicast(self, event: Event, peer: Peer, mark: Mark) -> None:
@@ -338,6 +342,8 @@ class Receiving:
             for stream in observer.streams.values():
                 if stream.came_on.get(link, -1) > since and stream.unread is None:
                     stream.unread = since, own_words.UNREAD
+                    if stream.publisher in observer.peers:
+                        observer.peers[stream.publisher].not_read = -1, own_words.UNREAD
             for peer in observer.peers.values():
                 peer.unread |= peer.inbox_links.get(link, -1) > since
 

@@ -12,6 +12,7 @@ from seqaudit.replay.pgm.holes import LAST_FRAME
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.changes import MAX_CHANGES
 from seqaudit.replay.raims.engine import RaimsEngine
+from seqaudit.replay.raims.grounds import HAD, Ground, Unsure
 from seqaudit.replay.raims.learned import SUB_WINDOW
 from seqaudit.replay.raims.links import Missing
 from seqaudit.replay.raims.observer import Observer
@@ -77,6 +78,10 @@ MAY_WAIT: Final = (
 UNSHOWN: Final = (
     "messages of this peer are missing, and what it sent beside them may be of a subject of which "
     "nothing of it is in this capture: how many were lost at most cannot be told"
+)
+UNSHOWN_COUNTED: Final = (
+    "packets of this peer are not in this capture, and may have held messages of a subject of "
+    "which nothing of it is here: what the daemon counts there cannot be told"
 )
 STANDS: Final = (
     "packets were given up before others (PGM), behind which some daemons take nothing any more: "
@@ -155,6 +160,7 @@ class RaimsReporter(Reporter[Subject]):
         }
         self._stood: dict[tuple[str | None, str], bool] = {}
         self._lacks_own: dict[str | None, bool] = {}
+        self._drops: dict[tuple[str | None, str], str | None] = {}
         self.clock_off = self._capture_clock_off()
         self.steps = engine.state.clocks.steps(engine.observer.bridge)
         for step in self.steps:
@@ -225,14 +231,22 @@ class RaimsReporter(Reporter[Subject]):
         Where it did not say so itself its peer has been silent: on a connection that stands, or in
         a group, but not where a connection may have followed of which nothing is captured.
         """
+        at = self.observer.bridge, peer.bridge
+        if at not in self._drops:
+            self._drops[at] = self._unsure_when_dropped(peer)
+        return self._drops[at]
+
+    def _unsure_when_dropped(self, peer: Peer) -> str | None:
         links = self.engine.links
+        if peer.came_unseen:
+            return CAME_UNSEEN
         if peer.dropped_told:
-            return own_words.HEARD_SINCE if peer.beats_since(peer.met_frame) > 1 else None
+            return own_words.HEARD_SINCE if peer.may_be_back else None
         if peer.heard_ns is None and peer.dropped_ns is None:
             return UNHEARD
         if unsure := self.unsure_of_drop(peer, peer.spoken_frame):
             return unsure
-        if (peer.by_clock or peer.doubted) and links.may_lack():
+        if (peer.dropped_ns is not None or peer.doubted) and links.may_lack():
             return SEEMED_SILENT
         ended = peer.dropped_ns is not None and links.has_ended(peer.links)
         return CONNECTIONS if ended else None
@@ -264,50 +278,57 @@ class RaimsReporter(Reporter[Subject]):
         """Has the observer itself told the publisher of a loss before this number?"""
         return (stream.publisher, stream.subject, seqno) in self._told
 
-    def seemed_dropped(self, stream: RaimsStream) -> bool:
-        """Was its publisher taken for dropped, and was not?"""
-        peer = self.observer.met.get(stream.publisher)
-        return peer is not None and peer.doubted
-
-    def doubt(self, stream: RaimsStream, observer: Observer) -> str | None:
-        """Why nobody can tell what of a stream the observer got; null: it can be told."""
-        if stream.ignored and self.seemed_dropped(stream):
+    def unsure_of_taking(self, stream: RaimsStream, observer: Observer) -> str | None:
+        """Why nobody can tell whether the observer took what came of a stream: by the capture it
+        had dropped its publisher by then, or should have; null: it can be told."""
+        peer = observer.met.get(stream.publisher)
+        if peer is None:
+            return None
+        if stream.ignored and peer.doubted:
             return SEEMED_SILENT
+        last = -1 if stream.last is None else stream.last.frame
+        hangs = stream.untaken > peer.met_frame or last >= peer.kept_frame > peer.sure_frame
+        return self.unsure_when_dropped(peer) if hangs else None
+
+    def doubt(self, stream: RaimsStream, observer: Observer) -> Unsure | None:
+        """Why nobody can tell what of a stream the observer got; null: it can be told."""
+        if why := self.unsure_of_taking(stream, observer):
+            return Unsure(why, (Ground.STREAMS, Ground.TAKEN))
         peer = observer.met.get(stream.publisher)
         if peer is not None and peer.told_more:
-            return TOLD_MORE
+            return Unsure(TOLD_MORE, HAD)
         if peer is not None and peer.came_unseen:
-            return CAME_UNSEEN
+            return Unsure(CAME_UNSEEN, HAD)
         if self.engine.links.apart:
-            return NOT_JOINED
+            return Unsure(NOT_JOINED, HAD)
         if (stream.publisher, stream.subject) in self.engine.links.untold:
-            return AT_THE_END
+            return Unsure(AT_THE_END, HAD)
         if self.engine.links.lacks_first(stream):
-            return LACKS_FIRST
+            return Unsure(LACKS_FIRST, (Ground.STREAMS,))
         if self.engine.links.refused(stream):
-            return DROPPED_INSIDE
+            return Unsure(DROPPED_INSIDE, (Ground.STREAMS,))
         if any(one.verdict.row == "raims-9.0" and not one.known for one in stream.repeats):
-            return TOO_OLD
+            return Unsure(TOO_OLD, (Ground.STREAMS, Ground.WANTED, Ground.COUNTED))
         if stream.unread is not None:
-            return stream.unread[1]
+            return Unsure(stream.unread[1], (Ground.STREAMS,))
         changes = observer.changes.told_of(stream.subjects)
         not_apart = stream.behind is not None and not stream.behind.apart
         if not_apart or self.engine.links.held_up(stream, changes):
-            return HELD_UP
+            return Unsure(HELD_UP, (Ground.STREAMS, Ground.WANTED))
         if stream.last is not None and not self.knows_subscriptions(observer, stream.last):
-            return UNSEEN
+            return Unsure(UNSEEN, (Ground.STREAMS, Ground.WANTED))
         if (stream.unwanted or stream.before_words) and self.may_want_more(observer):
-            return EARLIER
+            return Unsure(EARLIER, (Ground.STREAMS, Ground.WANTED))
         for loss in stream.truth.losses:
             sure, why = self.sure(loss)
             if sure is Certainty.UNDECIDABLE or not (loss.told or _is_told(loss.missing)):
-                return f"{NOT_CAPTURED}: {why}"
+                return Unsure(f"{NOT_CAPTURED}: {why}", (Ground.STREAMS,))
         if peer is not None and peer.dropped_though_heard:
-            return DROPPED
+            return Unsure(DROPPED, (Ground.STREAMS, Ground.TAKEN))
         behind = self.engine.links.behind(stream)
         for missing in (*(gap.missing for gap in stream.gaps), *stream.borders, behind):
             if not _is_told(missing):
-                return f"{NOT_CAPTURED}: {missing.reason}"
+                return Unsure(f"{NOT_CAPTURED}: {missing.reason}", (Ground.STREAMS,))
         return None
 
     def of_window(self, stream: RaimsStream) -> Claim:

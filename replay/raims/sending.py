@@ -11,15 +11,12 @@ from seqaudit.replay.raims.link_table import link_of
 from seqaudit.replay.raims.message import MessageRun
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peer_clock import SKEW_NS, spread
-from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.seqno import base_of, key
 from seqaudit.replay.raims.state import RaimsState, stream_of
 from seqaudit.replay.raims.streams import RaimsStream
 
 #: Words that go only to a daemon that is authenticated; an ADJ_REQ comes before (tcp-partition-1).
 TO_PEERS: Final = frozenset({"PING", "PONG", "LOSS"})
-#: Within this time of dropping a peer, what was meant for it before may leave (storm: 0.3 ms).
-QUEUED_NS: Final = 100_000_000
 #: Words about peers, which have one counter; who is dropped is in one of them.
 OF_PEERS: Final = frozenset({"ADD", "DEL", "BLM", "ADJ"})
 #: A daemon that is heard so soon after its start has done nothing before.
@@ -55,12 +52,8 @@ class Sending:
             peer = observer.peers.get(event.destination)
             if peer is not None and event.wire_kind in TO_PEERS:
                 peer.is_spoken_to(event.frame)
-            if peer is not None and event.wire_kind in TO_PEERS and peer.dropped:
-                self._takes_up(peer, event)
+                peer.seems_back(event.first_mark())
         if event.wire_kind in OF_PEERS and event.source == observer.bridge:
-            added = observer.peers.get(str(detail.get("sync_bridge")))
-            if event.wire_kind == "ADD" and added is not None and added.dropped:
-                self._takes_up(added, event)
             observer.tells_of_peers(event, detail)
         if event.kind is Kind.SUBSCRIBE:
             made_ns = self._state.links.elapsed.just_before(event.first_mark(), TELLING_NS)
@@ -92,20 +85,6 @@ class Sending:
             self._state.convergence.heartbeat(event, detail)
         if event.wire_kind == "LOSS":
             self._state.note(event, detail)
-
-    @staticmethod
-    def _takes_up(peer: Peer, event: Event) -> None:
-        """A peer that was dropped is spoken to, or others are told that it is back: neither comes
-        before its AUTH. What was sent at once may have waited; by a clock that stands nobody can
-        tell."""
-        passed_ns = event.at_ns - (peer.dropped_ns or 0)
-        if passed_ns > QUEUED_NS:
-            peer.dropped, peer.dropped_ns, peer.doubted = False, None, True
-            peer.dropped_told = False
-            peer.closed.clear()
-            peer.inbox.clear()  # its numbers were not followed
-        elif passed_ns <= 0 and event.frame > peer.met_frame:
-            peer.doubted = True
 
     def _routed(self, stream: RaimsStream) -> list[bool]:
         subscriptions = self._state.observer.window.subscriptions

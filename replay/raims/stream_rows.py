@@ -97,8 +97,8 @@ def _unknown(
         return receipt_unknown(NOT_VISIBLE)
     if not report.known:
         return receipt_unknown(NO_OBSERVER)
-    if why := report.doubt(stream, observer):
-        return receipt_unknown(why)
+    if doubt := report.doubt(stream, observer):
+        return receipt_unknown(doubt.why)
     if why := report.uncounted(stream):
         return dict.fromkeys(("delivered", "counted_loss", "false_loss"), why)
     return {"delivered": _HAD} if any(x.leaves_others for x in stream.truth.losses) else {}

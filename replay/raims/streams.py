@@ -115,6 +115,7 @@ class RaimsStream:
         self.zero_marks: list[Mark] = []
         self._zero_ids: set[int] = set()  # of their packets
         self.ignored = 0  # from a peer that was dropped: taken by nobody, counted by nobody
+        self.untaken = -1  # the last frame of these, but of those behind its goodbye
         #: The observer said just behind its last message that it wants them, or no more.
         self.behind: ChangeBehind | None = None
         self.unwanted = 0  # null route and not subscribed
@@ -254,6 +255,7 @@ class RaimsStream:
     def forget_judgement(self) -> None:
         """Nobody had looked on so far: what came stays, what was made of it does not."""
         self.unwanted = self.ignored = self.false_loss = self.counted = 0
+        self.untaken = -1
         self.delivered, self.repeats, self.steps = [], [], []
         self.by_subject.clear()
         self.rows.clear()

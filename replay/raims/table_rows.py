@@ -1,13 +1,14 @@
 """The tables of the report about raims: ``show loss``, windows, advisories, notices, joins."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, cast
 
 from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.results import Result, Row
-from seqaudit.replay.raims import own_words
+from seqaudit.replay.raims import grounds, own_words
 from seqaudit.replay.raims.advisories import INBOUND, OUTBOUND, Advisory, Outbound
 from seqaudit.replay.raims.convergence import Convergence, Join
+from seqaudit.replay.raims.grounds import HAD, Ground, Unsure
 from seqaudit.replay.raims.inbox_link import InboxLink
 from seqaudit.replay.raims.links import BORDER_UNSEEN, INBOX
 from seqaudit.replay.raims.notices import Notice
@@ -27,10 +28,8 @@ from seqaudit.replay.raims.report_rows import (
 from seqaudit.replay.raims.reporting import (
     AT_THE_END,
     CAME_UNSEEN,
-    DROPPED,
     EARLIER,
     FORWARDS,
-    HELD_UP,
     NOT_CAPTURED,
     NOT_JOINED,
     PASSED_ON,
@@ -38,16 +37,16 @@ from seqaudit.replay.raims.reporting import (
     SEEMED_SILENT,
     STANDS,
     TOLD_MORE,
-    TOO_OLD,
     UNSEEN,
     UNSHOWN,
+    UNSHOWN_COUNTED,
     RaimsReporter,
 )
 from seqaudit.replay.raims.rotation import Rotation
 from seqaudit.replay.raims.seqno import base_of, shown, start_of
 from seqaudit.replay.raims.stream_rows import bounds
+from seqaudit.replay.raims.streams import RaimsStream
 
-_COUNTERS: Final = ("null_rte", "repeat", "not_sub", "msg_loss")
 _UID_MAPS: Final = (
     "subjects of several publishers have uid maps, whose size is not known; the "
     "tables are at least this large"
@@ -162,52 +161,63 @@ def clients(report: RaimsReporter) -> Iterator[Result]:
             yield report.table("rv_advisories", told)
 
 
-def _unknown(report: RaimsReporter, observer: Observer, peer: Peer) -> dict[str, str]:
-    """Columns of a row of ``show loss`` that cannot be told, whatever its streams hold, and why."""
-    unknown: dict[str, str] = {}
+def _unsure(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[Unsure]:
+    """Why figures of a peer cannot be told, whatever its streams hold; of several reasons for one
+    the last is told."""
+    links = report.engine.links
     if report.may_want_more(observer):
-        unknown = dict.fromkeys(_COUNTERS, EARLIER)
+        yield Unsure(EARLIER, (Ground.WANTED,))
     if observer.changes.unseen:
-        unknown |= dict.fromkeys(_COUNTERS, UNSEEN)
-    if report.engine.links.apart:
-        unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), NOT_JOINED)
+        yield Unsure(UNSEEN, (Ground.WANTED,))
+    if links.apart:
+        yield Unsure(NOT_JOINED, HAD)
     if peer.doubted:
-        unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), SEEMED_SILENT)
+        yield Unsure(SEEMED_SILENT, (Ground.TAKEN,))
     if peer.taken_up:
-        unknown["ibx_loss"] = own_words.TAKEN_UP
+        yield Unsure(own_words.TAKEN_UP, (Ground.NUMBERED,))
     if peer.inbox_loss.count and observer.may_pass_by(peer):
-        unknown["ibx_loss"] = own_words.BY_OTHERS
+        yield Unsure(own_words.BY_OTHERS, (Ground.NUMBERED,))
     if gone := report.unsure_when_dropped(peer):
-        unknown["dropped_ns"] = gone
+        yield Unsure(gone, (Ground.DROPPED,))
+    if gone and peer.inbox_untaken > peer.met_frame:
+        yield Unsure(gone, (Ground.NUMBERED,))
     if unsure := report.unsure_of_inbox(peer):
-        unknown["ibx_loss"] = unsure
+        yield Unsure(unsure, (Ground.NUMBERED,))
     if peer.lapsed:
-        unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), own_words.LAPSED)
+        yield Unsure(own_words.LAPSED, (Ground.TAKEN, Ground.DROPPED))
     if peer.border_unseen:
-        unknown["ibx_loss"] = f"{NOT_CAPTURED}: {BORDER_UNSEEN.why}"
+        yield Unsure(f"{NOT_CAPTURED}: {BORDER_UNSEEN.why}", (Ground.NUMBERED,))
     if peer.unread:
-        unknown["ibx_loss"] = own_words.UNREAD
+        yield Unsure(own_words.UNREAD, (Ground.NUMBERED,))
     for since, unsure in filter(None, (observer.unread, peer.not_read)):
-        counters = (*peer.counters().items(), ("lost", None), ("false_loss", None))
-        unknown |= {n: unsure for n, one in counters if (-1 if one is None else one.frame) >= since}
-    if report.engine.links.forwards:
-        unknown["repeat"] = FORWARDS
-    if report.engine.links.lacks(peer.address):
-        unknown |= dict.fromkeys(("null_rte", "repeat", "not_sub"), NOT_CAPTURED)
+        yield Unsure(unsure, (Ground.READ,), since)
+    if links.forwards:
+        yield Unsure(FORWARDS, (Ground.ECHOED,))
+    if links.lacks(peer.address):
+        yield Unsure(NOT_CAPTURED, (Ground.CAME,))
     if peer.rerouted:
-        unknown["null_rte"] = REROUTED
-    elif peer.null_route.count and (peer.passed_on or report.engine.links.forwards):
-        unknown["null_rte"] = PASSED_ON
+        yield Unsure(REROUTED, (Ground.ROUTED,))
+    elif peer.null_route.count and (peer.passed_on or links.forwards):
+        yield Unsure(PASSED_ON, (Ground.ROUTED,))
     if report.stood(peer.bridge):
-        unknown |= dict.fromkeys((*_COUNTERS, "false_loss"), STANDS)
+        yield Unsure(STANDS, (Ground.WENT_ON,))
     if peer.told_more:
-        unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), TOLD_MORE)
+        yield Unsure(TOLD_MORE, HAD)
     if peer.came_unseen:
-        told = (*_COUNTERS, "lost", "false_loss", "ibx_loss", "dropped_ns")
-        unknown |= dict.fromkeys(told, CAME_UNSEEN)
-    if any(publisher == peer.bridge for publisher, _ in report.engine.links.untold):
-        unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), AT_THE_END)
-    return unknown
+        yield Unsure(CAME_UNSEEN, (*HAD, Ground.NUMBERED))
+    if any(publisher == peer.bridge for publisher, _ in links.untold):
+        yield Unsure(AT_THE_END, HAD)
+
+
+def _unsure_of(
+    report: RaimsReporter, observer: Observer, streams: Iterable[RaimsStream]
+) -> Iterator[Unsure]:
+    """Why figures of a peer cannot be told, as those of its streams cannot."""
+    for stream in streams:
+        if doubt := report.doubt(stream, observer):
+            yield doubt
+        if uncounted := report.uncounted(stream):
+            yield Unsure(uncounted, (Ground.COUNTED,))
 
 
 def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) -> PeerLossRow:
@@ -215,18 +225,8 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
     links = report.engine.links
     lower, upper, false = 0, 0, 0
     bounded, copies, timed = True, False, True
-    unknown = _unknown(report, observer, peer)
-    for (publisher, _), stream in observer.streams.items():
-        if publisher != peer.bridge:
-            continue
-        why = report.doubt(stream, observer)
-        if why is not None:
-            unknown |= dict.fromkeys(("msg_loss", "lost", "false_loss"), why)
-            if why in (HELD_UP, DROPPED, TOO_OLD, UNSEEN, own_words.UNREAD):  # what was wanted
-                unknown |= dict.fromkeys((*_COUNTERS, "ibx_loss"), why)
-        why = report.uncounted(stream)
-        if why is not None:
-            unknown |= dict.fromkeys(("msg_loss", "repeat", "false_loss"), why)
+    streams = [x for (publisher, _), x in observer.streams.items() if publisher == peer.bridge]
+    for stream in streams:
         least, most = bounds(stream)
         lower += least
         false += stream.false_loss
@@ -242,11 +242,17 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
             if loss.missing is not None
             for hole in loss.missing.holes
         )
-    told = "lost" not in unknown
+    reasons = [*_unsure(report, observer, peer), *_unsure_of(report, observer, streams)]
     doubtful = links.holes or links.lacks(peer.address)
-    missing = upper or not bounded or links.misses(peer.address)
-    if doubtful or (missing and not report.shows_streams(observer, peer.bridge)):
-        unknown["lost_upper"] = UNSHOWN
+    missing = doubtful or upper or not bounded or links.misses(peer.address)
+    shown = not missing or report.shows_streams(observer, peer.bridge)
+    if doubtful or not shown:
+        reasons.append(Unsure(UNSHOWN, (Ground.BOUNDED,)))
+    if doubtful and not shown:
+        reasons.append(Unsure(UNSHOWN_COUNTED, (Ground.SHOWN,)))
+    frames = {name: counter.frame for name, counter in peer.counters().items()}
+    unknown = grounds.unknown(reasons, frames)
+    told = "lost" not in unknown
 
     def count(name: str, counter: LossCounter) -> int | None:
         return None if name in unknown else counter.count

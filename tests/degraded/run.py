@@ -185,7 +185,7 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             if len(named) == len(places) and not made and not found:
                 both = wholes.report(*named), audited.report
                 for number in range(len(places)):
-                    here = (_of_one(report, number) for report in both)
+                    here = (of_one(report, number) for report in both)
                     beside = figures.beside(*here, timed=figures.CLOCKS.isdisjoint(ways))
                     outcome.figures += beside.figures
                     others += beside.wrong
@@ -255,14 +255,18 @@ def _places(
     return tuple(name if name in recording.places else file for name in names)
 
 
-def _of_one(report: Mapping[str, Any], capture: int) -> Mapping[str, Any]:
-    """The rows of a report that are of one of its captures, and those that are of none."""
-    return {
-        name: [row for row in rows if row.get("capture", capture) in (capture, None)]
-        if isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows)
-        else rows
-        for name, rows in report.items()
-    }
+def of_one(report: Mapping[str, Any], capture: int) -> Mapping[str, Any]:
+    """The rows of a report and of its tables that are of one of its captures, and those that are of
+    none."""
+    return {name: _rows_of(part, capture) for name, part in report.items()}
+
+
+def _rows_of(part: Any, capture: int) -> Any:
+    if isinstance(part, Mapping):
+        return of_one(part, capture)
+    if isinstance(part, list) and all(isinstance(row, Mapping) for row in part):
+        return [row for row in part if row.get("capture", capture) in (capture, None)]
+    return part
 
 
 class _Wholes:

@@ -11,7 +11,7 @@ from tests.agreement import wire
 from tests.degraded import claims, figures
 from tests.degraded.auditing import Audited
 from tests.degraded.figures_daemons import COUNTERS
-from tests.degraded.run import Choice, judge, spoil_all
+from tests.degraded.run import Choice, judge, of_one, spoil_all
 from tests.degraded.subjects import Recording, find
 from tests.degraded.truths.jgroups import GMS_JOIN_RSP, Facts
 from tests.degraded.ways import WAYS
@@ -389,6 +389,16 @@ def test_what_came_before_a_join_may_have_been_dropped_if_it_is_more_than_waits(
     )
     (found,) = claims.findings(report(row("MC024", [[20, 20]], stream="lab|a", system="nakack4")))
     assert known.unqueued("A", "B", found) == dropped
+
+
+def test_each_capture_of_a_report_is_held_against_its_own_whole() -> None:
+    """What a daemon counted by the end of its own capture: others may go on for longer."""
+    rows = [{"capture": number, "msg_loss": number} for number in (0, 1)]
+    parts = {"streams": rows, "tables": {"raims": {"loss": rows}}, "captures": [{"capture": 1}]}
+    (one,) = rows[1:]
+    assert of_one(parts, 1) == {
+        "streams": [one], "tables": {"raims": {"loss": [one]}}, "captures": [{"capture": 1}],
+    }  # fmt: skip
 
 
 def test_a_daemon_dropped_its_peers_when_it_did_in_the_whole() -> None:

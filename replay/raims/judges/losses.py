@@ -11,7 +11,7 @@ from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.bounds import bounds_of
 from seqaudit.replay.raims.gaps import known_seqnos
 from seqaudit.replay.raims.links import PGM, rests_of
-from seqaudit.replay.raims.reporting import HELD_UP, SEEMED_SILENT, About, RaimsReporter
+from seqaudit.replay.raims.reporting import HELD_UP, About, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
 from seqaudit.replay.raims.streams import ELSEWHERE, RaimsStream, RepeatedMessage, ReportedVerdict
 from seqaudit.replay.raims.truth import BY_NOTHING, BY_SQNS
@@ -103,7 +103,8 @@ def _false_losses(report: RaimsReporter, stream: RaimsStream, about: About) -> I
     false = [s for s in stream.steps if s.verdict.counted and s.loss is None]
     told = [s for s in false if report.told(stream, s.verdict.seqno)]
     untold = [s for s in false if s not in told]
-    why = (report.doubt(stream, report.observer) or report.uncounted(stream)) if untold else None
+    doubt = report.doubt(stream, report.observer) if untold else None
+    why = doubt.why if doubt else report.uncounted(stream) if untold else None
     for some, claim, text in (
         ([s for s in told if s.again], SHOWN, _COUNTS),
         ([s for s in told if not s.again], _LATE_ORIGINAL, _COUNTS),
@@ -154,8 +155,8 @@ def _steps(
         if step.loss is None:
             continue
         sure, why = report.sure(step.loss)
-        if stream.ignored and report.seemed_dropped(stream):
-            sure, why = Certainty.UNDECIDABLE, SEEMED_SILENT
+        if taken := report.unsure_of_taking(stream, report.observer):
+            sure, why = Certainty.UNDECIDABLE, taken
         elif sure is Certainty.PROVEN and step.loss.told is None:
             near = report.engine.links.waits_over(stream, changes, step.mark)
             why = HELD_UP if near else _otherwise(stream, step)

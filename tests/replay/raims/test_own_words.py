@@ -1070,6 +1070,7 @@ def test_what_came_while_the_daemon_itself_was_silent_for_long_is_not_told(
     world.notice("HB", silent, interval=10, **own)
     (row,) = [r.detail for r in world.rows() if r.kind == TABLE and r.detail["table"] == "loss"]
     assert (row["ibx_loss"] is not None, row["msg_loss"] is not None) == (taken, taken)
+    assert ("dropped_ns" in row["unknown"]) == (not taken)
 
 
 def test_of_a_daemon_that_was_dropped_and_taken_up_again_inbox_losses_are_not_told() -> None:
@@ -1102,6 +1103,7 @@ def test_of_a_peer_whose_packets_are_missing_nothing_bounds_what_was_lost() -> N
         world.sees(packet("SPM", lead, moment, stream=f"{LINK}|"))
     (row,) = world.table("loss")
     assert (row["lost_lower"], row["lost_upper"]) == (0, None)
+    assert (row["msg_loss"], row["false_loss"]) == (None, None)
 
 
 @pytest.mark.parametrize(
