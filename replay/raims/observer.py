@@ -73,6 +73,10 @@ class Observer:
         self.left = event.wire_kind == "BYE"
         self.active = not self.left
 
+    def was_not_yet(self, mark: Mark) -> bool:
+        """Had it not started when something came to its host? It says when it did."""
+        return self.start_told and mark.at_ns < self.start_ns
+
     def hears(self, mark: Mark) -> None:
         """Something came to its host."""
         self.heard = self.heard or mark

@@ -98,6 +98,9 @@ class Receiving:
         if fresh:
             self._state.published(message, stream)
             self._state.passed(event, stream, observer.bridge)
+        if waited and observer.was_not_yet(event.first_mark()):
+            stream.before_words = True
+            return
         if not observer.active:
             return
         if not self._takes_from(peer, mark, link_of(event)):

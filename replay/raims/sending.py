@@ -17,6 +17,8 @@ from seqaudit.replay.raims.streams import RaimsStream
 
 #: Words that go only to a daemon that is authenticated; an ADJ_REQ comes before (tcp-partition-1).
 TO_PEERS: Final = frozenset({"PING", "PONG", "LOSS"})
+#: Words that say when their daemon started.
+STARTS: Final = frozenset({"HELO", "HB", "AUTH"})
 #: Words about peers, which have one counter; who is dropped is in one of them.
 OF_PEERS: Final = frozenset({"ADD", "DEL", "BLM", "ADJ"})
 #: A daemon that is heard so soon after its start has done nothing before.
@@ -72,16 +74,16 @@ class Sending:
         if event.kind is Kind.DATA:
             self._publish(event, observer)
             return
+        start = detail.get("start")
+        if event.wire_kind in STARTS and isinstance(start, int) and event.source == observer.bridge:
+            self._started(observer, start, event)
         if event.wire_kind in ("HELO", "HB"):
             self._state.clocks.heard(event)
-            start = detail.get("start")
             if event.source == observer.bridge:
                 observer.beats(event.at_ns, detail.get("interval"))
                 observer.counts_daemons(event.source, detail.get("uid_csum"))
             if event.wire_kind == "HB" and event.stamp is not None:
                 spread(self._state.own_skew, event.at_ns - event.stamp)
-            if isinstance(start, int) and event.source == observer.bridge:
-                self._started(observer, start, event)
             self._state.convergence.heartbeat(event, detail)
         if event.wire_kind == "LOSS":
             self._state.note(event, detail)
