@@ -228,6 +228,11 @@ class LinkTable:
         unseen = not links and address in self._have_inbox
         return unseen or any(link.doubtful_since(0) for link in links)
 
+    def woke_late(self, address: str | None, frame: int) -> bool:
+        """May what went on with a packet of a host have done so with one before it, which is not
+        in this capture?"""
+        return any(frame in link.woke_late for link in self._of(address))
+
     def misses(self, address: str | None) -> bool:
         """Did anything that came from a host, or else may have come over TCP, not come here?"""
         links = self._of(address)

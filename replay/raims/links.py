@@ -172,6 +172,9 @@ class PgmLink:
         self._came_frame = -1  # the frame of the packet that came last
         self.heard: Mark | None = None  # the last word of its source
         self._mark: Mark | None = None
+        self._spm: int | None = None  # the own number of the SPM that came last
+        self._woke: list[int] = []  # frames since then that let go what waited
+        self.woke_late: set[int] = set()  # of these those before which others may have done so
         self._gave_up = False
         self._gave_up_ns = -SAME_PASS_NS
         self._timers: list[Timer] = []  # that gave packets up, ascending
@@ -197,6 +200,9 @@ class PgmLink:
         mark = event.first_mark()
         if self._gave_up and event.wire_kind in FROM_SENDER:
             self._gave_up, self._mark = False, mark
+            self._woke.append(mark.frame)
+        if event.wire_kind == "SPM":
+            self._counts_spm(event.conn_id)
         ready = self.flush()
         if event.wire_kind in ("ODATA", "RDATA", "SPM", "TRAIL"):
             self.sender = self.sender or event.source
@@ -264,8 +270,20 @@ class PgmLink:
             self.repairing = self._waits = False
         elif word != "SPM" or seqno is None or not self.window.knows(seqno):
             return False
+        else:
+            self._counts_spm(row[16])
         self._mark, self.heard = Mark(row[1], row[4]), Mark(row[3], row[5])
         return True
+
+    def _counts_spm(self, number: int | None) -> None:
+        """SPMs have numbers of their own: where they step, others are not in this capture, and one
+        of them may have let go what seems to have waited for a later packet."""
+        if number is None:
+            return
+        if self._spm is not None and (number - self._spm) % SQNS > 1:
+            self.woke_late.update(self._woke)
+        self._spm = number
+        self._woke.clear()
 
     def _sends(self, event: Event) -> None:
         """A packet of the observer's own, or its word for the highest of them."""

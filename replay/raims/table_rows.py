@@ -242,6 +242,7 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
             if loss.missing is not None
             for hole in loss.missing.holes
         )
+    timed = timed and not links.woke_late(peer.address, peer.msg_loss.frame)
     reasons = [*_unsure(report, observer, peer), *_unsure_of(report, observer, streams)]
     doubtful = links.holes or links.lacks(peer.address)
     missing = doubtful or upper or not bounded or links.misses(peer.address)

@@ -809,6 +809,19 @@ def test_figures_of_what_waits_at_the_end_behind_packets_given_up_are_null(
     assert figures == ((None,) * 7 if then is None else (had, 2, 2, 0, 0, 0, 2))
 
 
+@pytest.mark.parametrize("number", [2, 3])
+def test_when_what_went_on_with_the_next_packet_was_lost_is_not_told_where_that_may_be_missing(
+    number: int,
+) -> None:
+    """Spoiled: the SPM was left out with which it went on. SPMs have numbers of their own."""
+    world = gives_up(2, 3)
+    for at, own in ((1.9, 1), (2.5, number), (3.5, number + 1)):
+        world.sees(packet("SPM", 4, at, stream=f"{LINK}|", conn_id=own))
+    (row,) = world.table("loss")
+    assert (row["msg_loss"], row["msg_loss_ns"]) == (2, T0 + 2 * SECOND + SECOND // 2
+                                                     if number == 2 else None)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("joined", "said_ms", "back", "known"),
     [(1.99, 20, 0, True), (2.001, 20, 0, False), (2.05, 20, 0, True), (2.03, 100, 0, False),
