@@ -191,7 +191,8 @@ def highest(data, at, end, options):
 def goes_on(data, at, link, sqn, m):
     """1 where an ODATA belongs to the open run of its TSI. While something may be missing in a
     receive window it does not where the time of this one packet counts: it may be missing itself,
-    or is the one by which a sqn falls out of the window, or comes behind a silence.
+    or is the one by which a sqn falls out of the window, or the first of a step of the clock, when
+    what receivers have waited for long enough is given up.
     """
     place = LINKS + link * LINK_WORDS
     row = m[place + L_OPEN]
@@ -208,7 +209,7 @@ def goes_on(data, at, link, sqn, m):
         if is_above(m[place + L_HIGH], out) == 1:
             if is_above(m[place + L_LOW], out) == 0:
                 return 0
-            if m[D_AT] - m[row + R_LAST_AT] > SILENCE_NS:
+            if m[D_AT] >> STEP_BITS != m[row + R_LAST_AT] >> STEP_BITS:
                 return 0
     return 1
 

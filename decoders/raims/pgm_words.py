@@ -230,6 +230,6 @@ OPAQUE_TOLD = 16  # longest opaque value that is told
 TEXT_GROWTH = 12
 DATAGRAM_TEXT = 786432  # of 65,535 bytes
 FRAME_NS = 8589934592  # a run does not go on over a pause as long as a time frame (raims.md 7)
-#: A receiver that lacks something is not silent for much longer than its shortest wait.
-SILENCE_NS = 50000000
+#: Of the nanoseconds that a step of the clock has: 4.2 ms, as receivers' timers are no finer.
+STEP_BITS = 22
 UDP_ENCAPSULATION = 3055  # and 3056: the registered ports of PGM in UDP

@@ -21,7 +21,7 @@ from seqaudit.replay.pgm.holes import GIVEN_UP, UNTOLD, Fate, Hole, Inside
 from seqaudit.replay.pgm.parameters import PARAMETERS
 from seqaudit.replay.pgm.report_rows import PgmStreamRow
 from seqaudit.replay.pgm.waiting import Waiting
-from seqaudit.replay.pgm.window import SLACK_NS, SQNS, PgmWindow, WindowSettings
+from seqaudit.replay.pgm.window import SLACK_NS, SQNS, PgmWindow, WindowSettings, step_of
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
@@ -197,7 +197,7 @@ class PgmEngine:
             self.window.pause(event.at_ns - self.last.at_ns)
         if event.wire_kind in NEVER_JOINED:
             self._elapsed.saw(mark)
-        self._give_up(event.at_ns, event.frame)
+        self._give_up(step_of(event.at_ns), event.frame)
         self.first = self.first or mark
         self.last = last
         if event.wire_kind == "TRAIL":

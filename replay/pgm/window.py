@@ -42,6 +42,9 @@ SQNS: Final = 1 << 32
 
 #: An NCF so much before a wait ends still belongs to the next round: timers are coarse.
 SLACK_NS: Final = 3_000_000
+#: Timers are looked at where such a step of the clock begins: wherever a capture is cut, a run of
+#: packets ends there while one may be missing.
+STEP_BITS: Final = 22
 #: NAKs closer together than this are one round: a list and its single follow each other.
 SAME_ROUND_NS: Final = 20_000_000
 #: Sqns that were given up and are remembered, as a later NAK says that they were not.
@@ -102,6 +105,11 @@ class Tick:
             if apart_ns > 0:
                 self.least_ns = min(apart_ns, self.least_ns or apart_ns)
         self.last = mark
+
+
+def step_of(at_ns: int) -> int:
+    """When the step of the clock began in which a row begins: what was due by then is over."""
+    return at_ns >> STEP_BITS << STEP_BITS
 
 
 class PgmWindow:

@@ -2,19 +2,21 @@
 second time, and whatever a receive window had no room for."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from seqaudit.decoders.contract.settings import DecodeSettings
+from seqaudit.decoders.raims import pgm_words
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.replay.contract.parameters import GIVEN
 from seqaudit.replay.pgm.parameters import PARAMETERS, WINDOW_SQNS
+from seqaudit.replay.pgm.window import STEP_BITS
 from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, udp
 from tests.decoders.raims.builders import data, nak, odata, spm
 
@@ -66,20 +68,17 @@ def story(chance: random.Random) -> Iterator[Told]:
     yield 9_000, spm(1000, trail, sqn), False
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_where_a_capture_is_cut_changes_nothing(seed: int, tmp_path: Path) -> None:
-    chance = random.Random(seed)
+def same_wherever_it_is_cut(told: Iterable[Told], given: dict[str, int], path: Path) -> bool:
+    """Whether a capture in one piece and in one for each frame have the same report."""
     frames, times, at_ns = [], [], 0
-    for gap, packet, asks in story(chance):
+    for gap, packet, asks in told:
         at_ns += gap * MS
         ends = (RECEIVER, SENDER) if asks else (SENDER, GROUP)
         frames.append(ethernet(ipv4(udp(packet, 50_000, 3055, checksum=0), *ends)))
         times.append(at_ns)
-    path = tmp_path / "capture.pcap"
     path.write_bytes(pcap(frames, times_ns=times))
-    given = {"rxw_sqns": chance.choice([4, 8, 16]), **(TIMERS if seed % 2 else {})}
     parameters = {f"pgm.{name}": (value, GIVEN) for name, value in given.items()}
-    reports = [
+    whole, cut = (
         to_json(
             audit(
                 [CaptureInput(str(path), at=RECEIVER)],
@@ -87,10 +86,29 @@ def test_where_a_capture_is_cut_changes_nothing(seed: int, tmp_path: Path) -> No
             )
         )
         for cuts in ([], record_offsets(path.read_bytes())[1:-1])
-    ]
-    assert reports[0] == reports[1]
+    )
+    return whole == cut
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_where_a_capture_is_cut_changes_nothing(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    told = list(story(chance))
+    given = {"rxw_sqns": chance.choice([4, 8, 16]), **(TIMERS if seed % 2 else {})}
+    assert same_wherever_it_is_cut(told, given, tmp_path / "capture.pcap")
+
+
+def test_nor_what_is_given_up_while_packets_come_without_a_pause(tmp_path: Path) -> None:
+    """How many waited by then the report says."""
+    packets = [(1, odata(sqn, data("_1.A", FRAME + sqn)), False) for sqn in range(1, 200)]
+    told = [*packets[:4], *packets[5:8], (1, nak(5), True), *packets[8:]]
+    assert same_wherever_it_is_cut(told, TIMERS, tmp_path / "capture.pcap")
 
 
 def test_the_decoder_takes_a_window_to_be_as_large_as_the_engine_does() -> None:
     """Unless a parameter says otherwise to both."""
     assert DecodeSettings().receive_window_of(7) == PARAMETERS[WINDOW_SQNS].default
+
+
+def test_runs_of_packets_end_where_the_engine_looks_at_its_timers() -> None:
+    assert pgm_words.STEP_BITS == STEP_BITS
