@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from seqaudit.replay.sequence.gaps import Outcome
 from tests.degraded import figures_daemons
 
 #: Ways in which the capture's clock is another one than it was.
@@ -100,7 +101,8 @@ def beside(whole: Mapping[str, Any], other: Mapping[str, Any], *, timed: bool = 
             continue
         if row["system"] in JGROUPS:
             later = _repaired_later(whole, other, row["id"])
-            _of_jgroups(row, of, told, later, _asked_in_vain(whole, row["id"]))
+            lacked = _asked_in_vain(whole, row["id"]) | _lacked_by_one_that_left(whole, row["id"])
+            _of_jgroups(row, of, told, later, lacked)
         if row["system"] not in COMPARED:
             continue
         ends = "first_seqno", "last_seqno"
@@ -217,21 +219,32 @@ def _asked_in_vain(whole: Mapping[str, Any], stream: str) -> set[int]:
     }
 
 
+def _lacked_by_one_that_left(whole: Mapping[str, Any], stream: str) -> set[int]:
+    """Seqnos of a stream that a member lacked when a view put it out. It may go on for a while, ask
+    for them and get them: who does not see that view sees what was lost, and repaired."""
+    return {
+        seqno
+        for gap in whole.get("gaps", ())
+        if (gap["stream"], gap["outcome"]) == (stream, Outcome.GONE)
+        for seqno in _numbers(gap["seqnos"])
+    }
+
+
 def _of_jgroups(
     row: Mapping[str, Any],
     of: Mapping[str, Any],
     told: Compared,
     later: set[int],
-    asked: set[int],
+    lacked: set[int],
 ) -> None:
-    """What a member lost was lost in the whole capture as well, or ``asked`` for as it had come and
-    not been read; what it had not got it never did or ``later``; and of what it delivered nothing
-    is left out in between. Of one that left only bounds are told."""
+    """What a member lost was lost in the whole capture as well, or ``lacked`` though that shows no
+    loss; what it had not got it never did or ``later``; and of what it delivered nothing is left
+    out in between. Of one that left only bounds are told."""
     for name in ("lost_seqnos", "unrecovered_seqnos"):
         if row[name] is not None and (of["lost"] is not None or name == "unrecovered_seqnos"):
             told.figures += 1
             more = set(_numbers(row[name])).difference(_numbers(of[name] or []))
-            more -= later if name == "unrecovered_seqnos" else asked
+            more -= later if name == "unrecovered_seqnos" else lacked
             if more:
                 told.wrong.append((name, row["id"], f"not in the whole: {sorted(more)}"))
     if row["lost"] is not None:

@@ -310,6 +310,23 @@ def test_what_jgroups_members_lost_and_delivered_is_what_they_did_in_the_whole()
     assert [[name for name, _, _ in one] for one in told] == [[], ["lost_seqnos"]]
 
 
+def test_what_a_member_that_left_asked_for_and_got_was_lost_where_its_view_is_not_seen() -> None:
+    def said(lost: list[list[int]], unrecovered: list[list[int]]) -> dict[str, Any]:
+        row = {"id": "s", "system": "nakack4", "role": "receiver", "lost": 1, "unknown": {}}
+        seqnos = {"lost_seqnos": lost, "unrecovered_seqnos": unrecovered, "delivered": None}
+        return {"streams": [row | seqnos]}
+
+    gap = {"stream": "s", "seqnos": [[5, 5]], "outcome": "open at the member's end"}
+    whole = said([], []) | {"gaps": [gap | {"repaired_frame": None}]}
+    for lost, unrecovered, wrong in (
+        ([[5, 5]], [], []),
+        ([[6, 6]], [], ["lost_seqnos"]),
+        ([[5, 5]], [[5, 5]], ["unrecovered_seqnos"]),  # nobody knows what it still got
+    ):
+        told = figures.beside(whole, said(lost, unrecovered))
+        assert [name for name, _, _ in told.wrong] == wrong
+
+
 def test_what_was_repaired_behind_the_end_of_a_spoiled_capture_it_rightly_lacks() -> None:
     def said(
         unrecovered: list[list[int]], gaps: list[dict[str, Any]], frames: int, last_ns: int
@@ -320,6 +337,7 @@ def test_what_was_repaired_behind_the_end_of_a_spoiled_capture_it_rightly_lacks(
         return {"streams": [row | seqnos], "gaps": gaps, "captures": captures}
 
     gap = {"stream": "s", "seqnos": [[5, 5]], "repaired_frame": 90, "revealed_at_ns": 100}
+    gap["outcome"] = "recovered"
     times = {"requested_after_ns": 20, "repaired_after_ns": 30}
     whole = said([], [gap | times], 120, 200)
     for frames, last_ns, wrong in (
