@@ -22,6 +22,7 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.acked_copies import AckedCopies
 from seqaudit.replay.jgroups.answered import ANSWERED, Answered
 from seqaudit.replay.jgroups.evidence import HORIZON_NS, LATEST_NS, Beginning
 from seqaudit.replay.jgroups.other_ways import OtherWays
@@ -108,8 +109,7 @@ class JudgedStream:
         self.undecidable = 0
         self.needless_count = 0
         self.needless = Note()
-        self.came_acked = Note()  # of these: another datagram, well after its own ACK for it
-        self.came_acked_count = 0
+        self.came_acked = AckedCopies()  # of these
         self.reordered = Note()
         self.overtaken = Note()  # of these by IP id, and by more than a capture may exchange
         self.spurious = Note()  # asked for although it had arrived

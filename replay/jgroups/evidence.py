@@ -21,6 +21,8 @@ from seqaudit.replay.sequence.ranges import Range
 
 #: Within this capturing machines and threads may exchange two frames.
 HORIZON_NS: Final = 20_000_000
+#: What comes this shortly before a member sends something it may not have read by then.
+CROSSING_NS: Final = 20_000_000
 #: No network overtakes by more; a clock that was set forward between two frames does.
 LATEST_NS: Final = 1_000_000_000
 SECOND_NS: Final = 1_000_000_000

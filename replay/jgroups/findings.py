@@ -302,14 +302,14 @@ class WindowReporter(Reporter[S]):
     ) -> Iterator[Finding]:
         """Copies of what the receiver had: ``claim`` is of those, in another datagram, that came
         long after its own ACK."""
-        (sure, _), (unsure, _) = parted(window.needless, window.came_acked)
-        copies = window.needless_count - window.came_acked_count
+        (sure, _), (unsure, _) = parted(window.needless, window.came_acked.note)
+        copies = window.needless_count - window.came_acked.count
         yield from self.note(
             stream, rule, sure, claim,
             "{copies:copy} of {count:message} of {sender_member} came though {receiver_member} had "
             "acknowledged {count|it|them}.",
             "another datagram with a message that was acknowledged before",
-            copies=window.came_acked_count,
+            copies=window.came_acked.count,
         )  # fmt: skip
         yield from self.note(
             stream, rule, unsure, LIKELY,

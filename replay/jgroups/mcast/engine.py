@@ -34,13 +34,12 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, MemberEnds
-from seqaudit.replay.jgroups.evidence import SECOND_NS
+from seqaudit.replay.jgroups.evidence import CROSSING_NS, SECOND_NS
 from seqaudit.replay.jgroups.holes import LinkHoles
 from seqaudit.replay.jgroups.mcast.epoch import Epoch
 from seqaudit.replay.jgroups.mcast.models import Models
 from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
-from seqaudit.replay.jgroups.mcast.receiver_copies import CROSSING_NS
 from seqaudit.replay.jgroups.mcast.streams import (
     LATEST,
     OF_WINDOWS,

@@ -17,6 +17,7 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.acked_copies import OwnLevel
 from seqaudit.replay.jgroups.evidence import (
     HORIZON_NS,
     Beginning,
@@ -269,7 +270,7 @@ class ReceiverModel(CopiesOfArrived):
         same = self._shows(seqno, mark) and not self._asked_long(mark)
         if seqno <= self.own_level:
             return
-        self.own_level, self._level_at, self._id_at_level = seqno, mark, self._last_id
+        self.own_level, self._said = seqno, OwnLevel(seqno, mark, self._last_id)
         stop = seqno + 1
         self.waited.remove(self.start, stop)
         self.doubts.had(self.origin.floor or 0, stop)
@@ -388,7 +389,8 @@ class ReceiverModel(CopiesOfArrived):
         self.origin.again(low, there, all_sent=sent_to_it)
         self.start_known, self.doubts.behind = True, False
         self.window = Window(low, self.window.capacity, document=self.window.document)
-        self.ended = self._level_at = self.highest_told = None
+        self.ended = self.highest_told = None
+        self._said = OwnLevel()
         self._was_silent = False
         self.own_level = low
         self.acks.begin(low)

@@ -1,13 +1,13 @@
 """Copies of what had arrived at a multicast window, and its requests for it (jgroups.md 5.4)."""
 
 from collections import deque
-from typing import Final
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.acked_copies import OwnLevel
 from seqaudit.replay.jgroups.answered import Answered
 from seqaudit.replay.jgroups.arrivals import JudgedStream
-from seqaudit.replay.jgroups.evidence import Beginning, in_order, read_between
+from seqaudit.replay.jgroups.evidence import CROSSING_NS, Beginning, read_between
 from seqaudit.replay.jgroups.inner_loss import InnerLoss
 from seqaudit.replay.jgroups.mcast.origin import Origin
 from seqaudit.replay.sequence.elapsed import Elapsed
@@ -15,9 +15,6 @@ from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ip_ids import sent_later
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import Range, RangeSet, total
-
-#: A request this soon after an arrival may have crossed it inside the receiver.
-CROSSING_NS: Final = 20_000_000
 
 
 class CopiesOfArrived(JudgedStream):
@@ -47,8 +44,7 @@ class CopiesOfArrived(JudgedStream):
         self.origin = origin
         self.own_level = low if known else 0
         self.moved: Mark | None = None
-        self._level_at: Mark | None = None  # when it said so
-        self._id_at_level: int | None = None  # newest of the datagrams that came before it did
+        self._said = OwnLevel()  # so; where it has not since a window began, this is not of it
 
     def _begin(self, start: int) -> None:
         super()._begin(start)
@@ -96,22 +92,9 @@ class CopiesOfArrived(JudgedStream):
             self.needless_count += size - in_doubt
             if size > in_doubt:
                 self.needless.add(*part, mark)
-                self._though_acked(part, event)
-
-    def _though_acked(self, part: Range, event: Event) -> None:
-        """Came in another datagram, well after this member's ACK for it. What the capture lacks the
-        first copy of came in this one perhaps, twice."""
-        since, mark = self._level_at, event.first_mark()
-        if (
-            since is not None
-            and not event.arrival().repair  # its IP ids are of another count
-            and part[1] - 1 <= self.own_level
-            and sent_later(event.fresh_id, self._id_at_level)
-            and in_order(self._elapsed, since, mark)
-        ):
-            for piece in self.tracker.unseen.missing(*part):
-                self.came_acked.add(*piece, mark)
-                self.came_acked_count += piece[1] - piece[0]
+                repair = event.arrival().repair  # its IP ids are of another count
+                if not repair and self._said.long_before(part, event, self._elapsed):
+                    self.came_acked.came(part, mark, self.tracker.unseen)
 
     def _is_late_original(self, answered: Answered, event: Event) -> bool:
         """Two copies for one request of the only member that can ask: the first was no answer. Nor

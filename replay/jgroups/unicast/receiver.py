@@ -39,9 +39,9 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import in_order, overdue
+from seqaudit.replay.jgroups.evidence import CROSSING_NS, in_order, overdue
 from seqaudit.replay.jgroups.unicast.acks import PATIENCE_NS, AcksAtOnce
-from seqaudit.replay.jgroups.unicast.receiver_copies import CROSSING_NS, ReplayedEntry
+from seqaudit.replay.jgroups.unicast.receiver_copies import ReplayedEntry
 from seqaudit.replay.jgroups.unicast.receiver_facts import Facts, ReceiveEntry, Timing, WindowLoss
 from seqaudit.replay.jgroups.unicast.rule_sets import CODE, Release, newer
 from seqaudit.replay.jgroups.unicast.sent_by_rule_set import WouldSend

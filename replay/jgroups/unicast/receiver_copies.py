@@ -1,20 +1,15 @@
 """Copies of what had arrived, and requests for it (jgroups.md 4.4, B9 and B16 to B19)."""
 
-from typing import Final
-
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.acked_copies import OwnLevel
 from seqaudit.replay.jgroups.arrivals import Arrivals
-from seqaudit.replay.jgroups.evidence import in_order, read_between
+from seqaudit.replay.jgroups.evidence import CROSSING_NS, read_between
 from seqaudit.replay.jgroups.unicast.receiver_facts import Facts, ReceiveEntry, Timing
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
-from seqaudit.replay.sequence.ip_ids import sent_later
 from seqaudit.replay.sequence.ranges import Range, RangeSet
-
-#: What arrives this shortly before a message of the member may not have been read by it.
-CROSSING_NS: Final = 20_000_000
 
 
 class ReplayedEntry:
@@ -84,23 +79,21 @@ class ReplayedEntry:
         self._rebuilt(event, stream, stored)
 
     def _though_acked(self, received: Arrivals, facts: Facts, part: Range, event: Event) -> None:
-        """Came in another datagram, well after this window's ACK for it. What the capture lacks the
-        first copy of came in this one perhaps, twice."""
+        """Came in another datagram, well after the ACK for it of this very window?"""
         entry, since, mark = self.entry, facts.acked_since, event.first_mark()
         assert entry is not None
         if (
-            sent_later(event.fresh_id, facts.id_at_ack)
-            and not (event.flags & Flag.FIRST and part[0] > 1)  # a new window asked for it
-            and since is not None
-            and part[1] - 1 <= facts.highest_ack
-            and in_order(self._elapsed, since, mark)
-            and entry.opened.frame < since.frame
-            and not (self._last_sync is not None and self._last_sync.frame > since.frame)
+            since is None
+            or not OwnLevel(facts.highest_ack, since, facts.id_at_ack).long_before(
+                part, event, self._elapsed
+            )
+            or (event.flags & Flag.FIRST and part[0] > 1)  # a new window asked for it
+            or entry.opened.frame >= since.frame
+            or (self._last_sync is not None and self._last_sync.frame > since.frame)
         ):
-            for piece in received.tracker.unseen.missing(*part):
-                received.came_acked.add(*piece, mark)
-                received.came_acked_count += piece[1] - piece[0]
-                facts.acked_and_came = (facts.acked_and_came[0] or since, mark)
+            return
+        if received.came_acked.came(part, mark, received.tracker.unseen):
+            facts.acked_and_came = (facts.acked_and_came[0] or since, mark)
 
     def _rebuilt(self, event: Event, stream: Stream, stored: list[Range]) -> None:
         """Copies that the rebuilt window did not have are useful."""
