@@ -148,7 +148,8 @@ class McastStreamRow(JGroupsStreamRow):
     delivered_unsure: Annotated[
         Listed,
         "delivered or not: came before anything shows that the receiver was there, or a merge "
-        "skipped it, and the capture may lack that it came; null: what was delivered is not told",
+        "skipped it or its window ended before anybody asked for it, and the capture may lack "
+        "that it came; null: what was delivered is not told",
     ]
     delivered_interval: Annotated[
         list[int] | None,

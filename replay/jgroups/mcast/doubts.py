@@ -12,6 +12,7 @@ class DeliveryDoubts:
     Attributes:
         unsure: came before anything shows that the member was there, or about when it cast the view
             with their sender.
+        may_have: delivered if what nobody had asked for when its window ended had come.
         untold: a merge moved it, or a view ended it, and nothing tells what it had then, or had at
             its end.
         behind: its member said last that it lacks something from before the capture.
@@ -20,6 +21,7 @@ class DeliveryDoubts:
     """
 
     unsure: RangeSet = field(default_factory=RangeSet)
+    may_have: RangeSet = field(default_factory=RangeSet)
     untold: bool = False
     behind: bool = False
     lacks_below: int = 0

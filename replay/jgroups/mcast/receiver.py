@@ -359,12 +359,19 @@ class ReceiverModel(CopiesOfArrived):
     def _end_below(self, stop: int, outcome: Outcome) -> list[Range]:
         """What never came is lost if this member asked for it or had no room. What nobody asked for
         the capture may have missed, however much it is: a part of it may lie in a hole next to the
-        time when its sender was cut off."""
+        time when its sender was cut off. Then it was delivered, and what had waited for it."""
+        untold = RangeSet()
         for part in self.tracker.open_within(-(2**63), stop):
             if outcome is Outcome.UNRECOVERED:
                 told = [*self.asked.within(*part), *self.outside_window.ranges.within(*part)]
                 for unasked in RangeSet(told).missing(*part):
                     self.tracker.close_within(*unasked, Outcome.UNTOLD, None)
+                    untold.add(*unasked)
+        if untold:
+            high = self.window.deliverable(untold)
+            self.doubts.may_have.add(self.window.low + 1, min(high + 1, stop))
+            if self._any_oob:  # so may these be, whatever it lacked below
+                self.doubts.may_have |= untold
         return super()._end_below(stop, outcome)
 
     def end(self, mark: Mark, why: str, *, member_gone: bool) -> None:

@@ -100,6 +100,7 @@ def _received(
         stream_rows.misfiled(row, engine.holes.why_misfiled)
     if row["delivered"] is not None:
         unsure = RangeSet(receiver.delivery.ranges) & receiver.doubts.unsure
+        unsure |= receiver.doubts.may_have - RangeSet(receiver.delivery.ranges)
         # up to what it lacked by its own words, it may have had what a merge skipped
         lost = RangeSet(parts_of(receiver.gaps_by_seqno(), Outcome.UNRECOVERED))
         for first, stop in receiver.skipped.ranges:

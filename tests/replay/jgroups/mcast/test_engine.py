@@ -306,6 +306,30 @@ def test_nothing_tells_what_had_been_delivered_of_a_skip_up_to_what_was_lacked()
     }  # fmt: skip
 
 
+@pytest.mark.rule("R15")
+@pytest.mark.rule("R20")
+@pytest.mark.parametrize(
+    ("oob", "lacks", "delivered", "unsure"),
+    [
+        (True, (), [[1, 3], [5, 6]], [[4, 4]]),
+        (True, (xmit_req(2, of=C), 500) * 5, [[1, 1], [3, 3], [5, 6]], [[4, 4]]),
+        (False, (), [[1, 3]], [[4, 6]]),  # these had waited for it
+        (False, (xmit_req(2, of=C), 500) * 5, [[1, 1]], []),  # so they did, and for 2
+    ],
+)
+def test_nobody_has_asked_yet_for_what_its_sender_sent_just_before_it_left(
+    oob: bool, lacks: tuple[Step, ...], delivered: list[list[int]], unsure: list[list[int]]
+) -> None:
+    """No tick had seen the gap: the member had it and the capture missed it, or it was lost."""
+    begin = msg(3, by=C, oob=oob) if lacks else msg(2, 3, by=C, oob=oob)
+    story = (JOINED, msg(1, by=C), begin, 500, *lacks, msg(5, 6, by=C, oob=oob))
+    told = heard("B", *story, 10, view("AB", 3, 1))
+    assert ("lost, or not captured", [[4, 4]]) in told.gaps(C)
+    assert told.told("delivered", "delivered_unsure", sender=C) == {
+        "delivered": delivered, "delivered_unsure": unsure,
+    }  # fmt: skip
+
+
 @pytest.mark.rule("R16")
 def test_the_gap_of_a_removed_window_is_told_though_the_next_one_misses_a_part_of_it() -> None:
     # merge-nakack2 at A: 202 was known of, too, when the merge moved the window to 201.
