@@ -64,6 +64,10 @@ class OwedAcks:
         self._threshold_at: Mark | None = None  # when ack_threshold deliveries had been made
         self._silent_since: int | None = None  # the level at which overdue was said last
 
+    def was_due(self, came: Mark, now: Mark) -> bool:
+        """Would a window that had taken what came then have acknowledged it before now?"""
+        return self.schedule is not None and now.at_ns - came.at_ns > self.schedule.due_ns()
+
     def acked(self, level: int, low: int, mark: Mark) -> None:
         """The member said that it has everything up to ``level``; by its window, up to ``low``."""
         self._level = level

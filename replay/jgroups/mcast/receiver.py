@@ -297,7 +297,7 @@ class ReceiverModel(CopiesOfArrived):
 
         The first word of a window that nothing told of: it begins no later, and of what is below
         nobody can tell whether it was for it, where the member or messages of this window may have
-        come in between.
+        come in between, or where a window that was there would have spoken before.
         """
         before, since = self.origin.spoken_at, self.origin.since
         if self.origin.spoke(level, mark):
@@ -305,7 +305,9 @@ class ReceiverModel(CopiesOfArrived):
             lacks = level >= self.tracker.known_stop or any(
                 self.tracker.open_within(self.start, level)
             )
-            if lacks or self._life.began_behind(self.tracker):
+            first = self.tracker.first
+            late = first is not None and self.acks.was_due(first.first, mark)
+            if lacks or late or self._life.began_behind(self.tracker):
                 self.doubts.unsure.add(min(self.start, level), level + 1)
         same = before is not None and mark.at_ns - before.at_ns <= self._merge_ns
         if not same:

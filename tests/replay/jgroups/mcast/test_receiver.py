@@ -674,6 +674,18 @@ def test_what_came_long_before_the_first_word_of_its_window_may_have_come_for_no
     }  # fmt: skip
 
 
+@pytest.mark.rule("R7")
+@pytest.mark.parametrize(("after_ms", "unsure"), [(1200, []), (1300, [[4, 6]])])
+def test_a_window_would_have_acknowledged_what_came_so_long_before_its_first_word(
+    after_ms: int, unsure: list[list[int]]
+) -> None:
+    """It came from another part of the cluster, by a merge this began; no view can be read."""
+    told = heard("B", msg(1, by=B), msg(4, 6), after_ms, ack(6), msg(7))
+    assert told.told("delivered", "delivered_unsure") == {
+        "delivered": [[4, 7]], "delivered_unsure": unsure,
+    }  # fmt: skip
+
+
 @pytest.mark.rule("D10")
 def test_the_documents_1_3_4_2_5_without_ids_and_request_is_undecidable_after_a_tick() -> None:
     told = heard("B", JOINED, msg(1), msg(3), msg(4), 900, msg(2), msg(5))
