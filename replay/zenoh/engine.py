@@ -49,7 +49,7 @@ from seqaudit.replay.zenoh.parameters import PARAMETERS
 from seqaudit.replay.zenoh.queries import Queries
 from seqaudit.replay.zenoh.reasons import LAPSED, LINKS, UNDECLARED, UNJOINED
 from seqaudit.replay.zenoh.recognition import Recognition
-from seqaudit.replay.zenoh.sources import MAX_SOURCES, Jump, Source, Sources, Unnumbered
+from seqaudit.replay.zenoh.sources import MAX_SOURCES, Jump, Source, Sources, UnnumberedSamples
 from seqaudit.replay.zenoh.subscriber import Subscriber
 from seqaudit.replay.zenoh.timers import SETTLED_NS, Timers
 
@@ -90,7 +90,7 @@ class ZenohEngine:
         self.cut_frames: Counter[int] = Counter()
         self.whole: dict[int, Counter[str]] = {}
         self.unreadable = 0
-        self.unnumbered: dict[tuple[str, str, str], Unnumbered] = {}
+        self.unnumbered = UnnumberedSamples()
         self.timers = Timers()
         self._grace_ns = self.parameters.value("query_grace_ms") * 1_000_000
         self.moments = Moments()
@@ -476,6 +476,9 @@ class ZenohEngine:
         if before.counter is not here.counter:
             source.mixed = True
         elif source.live and first > source.live.stop() and len(source.jumps) < MAX_JUMPS:
+            if self.unnumbered.since_last_of(source):
+                why = "a sample without a number stands where one is missing: bytes may be damaged"
+                self.moments.doubt(Doubt.DAMAGED, BEGINNING, END, why)
             mark = event.first_mark()
             source.jumps.append(
                 Jump(
@@ -535,17 +538,7 @@ class ZenohEngine:
             for subscriber in self.audience.of(source):
                 subscriber.heartbeat(value, event.first_mark())
             return
-        self._without_number(key, detail, event)
-
-    def _without_number(self, key: str, detail: Detail, event: Event) -> None:
-        assert event.source is not None and event.destination is not None
-        identity = (event.source, event.destination, key)
-        found = self.unnumbered.get(identity)
-        if found is None:
-            if len(self.unnumbered) >= MAX_SOURCES:
-                return
-            found = self.unnumbered[identity] = Unnumbered(event.source, event.destination, key)
-        found.came(detail, event)
+        self.unnumbered.came(key, detail, event)
 
     def _response(self, detail: Detail, event: Event) -> None:
         query = self.queries.replied(detail, event)

@@ -44,7 +44,7 @@ def _rows(report: ZenohReporter) -> Iterator[Result]:
     engine = report.engine
     for _, source in sorted(engine.sources.all.items(), key=lambda item: item[0]):
         yield from _source(report, source)
-    for _, found in sorted(engine.unnumbered.items(), key=lambda item: item[0]):
+    for _, found in sorted(engine.unnumbered.all.items(), key=lambda item: item[0]):
         yield from _unnumbered(report, found)
     sessions: dict[tuple[str, str, int], int] = {}
     for identity, counter in (

@@ -186,6 +186,12 @@ class Queries:
         if query is not None:
             query.replies += 1
             query.reply_bytes += event.size
+            by_numbers = query.first is not None or query.last is not None
+            if by_numbers and "source" not in detail and not detail.get("error"):
+                why = (
+                    "a reply says no number, and its request asks by numbers: bytes may be damaged"
+                )
+                self._moments.doubt(Doubt.DAMAGED, BEGINNING, END, why)
             if "responder" in detail:
                 query.responders.add("{}/{}".format(*detail["responder"]))
         return query

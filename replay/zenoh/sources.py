@@ -150,6 +150,31 @@ class Unnumbered:
                 self.clocks[stamp[1]] = stamp[0]
 
 
+class UnnumberedSamples:
+    """All of one leg, by sender, receiver and key expression."""
+
+    def __init__(self) -> None:
+        self.all: dict[tuple[str, str, str], Unnumbered] = {}
+
+    def came(self, key: str, detail: Detail, event: Event) -> None:
+        """One that names no source, or no number of one."""
+        assert event.source is not None and event.destination is not None
+        identity = (event.source, event.destination, key)
+        found = self.all.get(identity)
+        if found is None:
+            if len(self.all) >= MAX_SOURCES:
+                return
+            found = self.all[identity] = Unnumbered(event.source, event.destination, key)
+        found.came(detail, event)
+
+    def since_last_of(self, source: Source) -> bool:
+        """Did one come with the key of a source since its last live sample?"""
+        found = self.all.get((source.sender, source.receiver, source.key or ""))
+        if found is None or found.last is None or source.live_at is None:
+            return False
+        return found.last.frame >= source.live_at.frame
+
+
 class Sources:
     """All of one leg, by sender, receiver and name.
 

@@ -698,6 +698,26 @@ def test_a_reply_that_its_request_did_not_ask_for_shows_that_bytes_are_damaged(a
     assert {sure for rule in ("ZN001", "ZN002") for sure, _ in said(found, rule)} == {"likely"}
 
 
+def test_a_reply_without_a_number_shows_that_bytes_are_damaged() -> None:
+    """Seen: a bit of its SourceInfo, in a checksum that nobody computes."""
+    asked = WideSession().put(0).lose().lose().put(3).ask(1, "_sn=1..")
+    lost = settled(answered(asked, 1, 2, 3), 4).played()[1]
+    assert said(lost, "ZN002") == [("proven", [[1, 1]])]
+    asked = WideSession().put(0).lose().lose().put(3).ask(1, "_sn=1..")
+    asked.publisher(z.response(1, z.put(None)))
+    damaged = settled(answered(asked, 1, 2, 3), 4).played()[1]
+    assert [sure for sure, _ in said(damaged, "ZN002")] == ["likely"]
+
+
+def test_a_sample_without_a_number_where_one_is_missing_shows_that_bytes_are_damaged() -> None:
+    session = WideSession().put(0).put(2).ask(1, "_sn=1..")
+    assert said(settled(session, 3).played()[1], "ZN004") == [("proven", [[1, 1]])]
+    session = WideSession().put(0).publisher(z.push(z.put(None))).put(2).ask(1, "_sn=1..")
+    assert said(settled(session, 3).played()[1], "ZN004") == [("likely", [[1, 1]])]
+    beside = WideSession().publisher(z.push(z.put(None))).put(0).put(2).ask(1, "_sn=1..")
+    assert said(settled(beside, 3).played()[1], "ZN004") == [("proven", [[1, 1]])]
+
+
 def test_a_request_for_what_nobody_has_may_have_been_for_what_is_not_here() -> None:
     for suffix in (SUFFIX.replace("/6/", "/7/"), "/of/an/application"):
         session = WideSession()
