@@ -14,7 +14,7 @@ from seqaudit.replay.raims.changes import MAX_CHANGES
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.grounds import HAD, Ground, Unsure
 from seqaudit.replay.raims.learned import SUB_WINDOW
-from seqaudit.replay.raims.links import Missing
+from seqaudit.replay.raims.links import Missing, rests_of
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peer_clock import off, spread
 from seqaudit.replay.raims.peers import Peer
@@ -160,6 +160,7 @@ class RaimsReporter(Reporter[Subject]):
         }
         self._stood: dict[tuple[str | None, str], bool] = {}
         self._lacks_own: dict[str | None, bool] = {}
+        self._changed: dict[tuple[str | None, str, str], bool] = {}
         self._drops: dict[tuple[str | None, str], str | None] = {}
         self.clock_off = self._capture_clock_off()
         self.steps = engine.state.clocks.steps(engine.observer.bridge)
@@ -273,6 +274,21 @@ class RaimsReporter(Reporter[Subject]):
         if loss.missing is None:
             return Certainty.UNDECIDABLE, NOT_CAPTURED
         return loss.missing.certainty, loss.missing.reason
+
+    def rests_of(self, stream: RaimsStream, losses: Iterable[Loss]) -> Rests:
+        """What it rests on that messages were lost: on no repair of their packets in the last
+        waits; on the order in which messages and words of the daemon are captured, where it says
+        that its subscriptions to them change. On nothing where it tells of them itself."""
+        untold = [loss for loss in losses if loss.told is None]
+        rests = rests_of(loss.missing for loss in untold if loss.missing is not None)
+        return replace(rests, ordered=True) if untold and self._changes(stream) else rests
+
+    def _changes(self, stream: RaimsStream) -> bool:
+        """Do the observer's subscriptions to a stream change?"""
+        at = self.observer.bridge, stream.publisher, stream.subject
+        if at not in self._changed:
+            self._changed[at] = any(self.observer.changes.told_of(stream.subjects))
+        return self._changed[at]
 
     def told(self, stream: RaimsStream, seqno: int) -> bool:
         """Has the observer itself told the publisher of a loss before this number?"""

@@ -6,7 +6,7 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
-from seqaudit.replay.contract.worth import LIKELY, SHOWN, UNDECIDABLE, Claim, absence
+from seqaudit.replay.contract.worth import LIKELY, ORDERED, SHOWN, UNDECIDABLE, Claim, absence
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.links import TCP
 from seqaudit.replay.raims.observer import Observer
@@ -109,7 +109,7 @@ def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[
             about, "RA009", "{count:message} of {sender_member} matched no subscription"
             + ("." if known else " that is known."),
             {"count": peer.not_subscribed.count}, peer.unmatched,
-            SHOWN if known else Claim(Certainty.UNDECIDABLE, why=UNSEEN),
+            ORDERED if known else Claim(Certainty.UNDECIDABLE, why=UNSEEN),
             _first(peer.unmatched, "the first of them"),
         )  # fmt: skip
 

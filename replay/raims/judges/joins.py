@@ -51,8 +51,7 @@ def contradictions(report: RaimsReporter) -> None:
                 if loss.before is None:
                     continue
                 frames = _frames_of(loss)
-                untold = loss.missing if loss.told is None else None
-                rests = ON_NOTHING if untold is None else untold.rests
+                rests = report.rests_of(stream, [loss])
                 if frame_of(loss.after or 0) not in frames and loss.upper != loss.lower:
                     convergence.doubt(
                         observer.bridge, stream.publisher, stream.subject,

@@ -88,7 +88,7 @@ def _restarts(report: RaimsReporter, stream: RaimsStream, about: About) -> Itera
     lost = ": {bounds:message} {bounds|was|were} lost there."
     shown = [s for s, whole in restarts if whole]
     for claim, some in (
-        (Claim(rests=_rests(shown), certified=True), shown),
+        (Claim(rests=_rests(report, stream, shown), certified=True), shown),
         (_UNSEEN_BEFORE, [s for s, whole in restarts if not whole]),
     ):
         yield from _step(
@@ -173,7 +173,7 @@ def _steps(
                 Severity.INFO,
             )  # fmt: skip
         else:
-            claim = Claim(sure, _rests(some), certified=True, why=why)
+            claim = Claim(sure, _rests(report, stream, some), certified=True, why=why)
             lost = text.partition(";")[0] + _IF_IT_WENT_ON if stands else text
             yield from _step(report, stream, about, rule, some, claim, lost)
 
@@ -190,10 +190,8 @@ def _is_unread(stream: RaimsStream, step: ReportedVerdict | RepeatedMessage) -> 
     return stream.unread is not None and step.mark.frame > stream.unread[0]
 
 
-def _rests(steps: list[ReportedVerdict]) -> Rests:
-    """On no repair of their packets in the last waits; but of those that the daemon tells of."""
-    untold = [step.loss for step in steps if step.loss is not None and step.loss.told is None]
-    return rests_of(loss.missing for loss in untold if loss.missing is not None)
+def _rests(report: RaimsReporter, stream: RaimsStream, steps: list[ReportedVerdict]) -> Rests:
+    return report.rests_of(stream, [step.loss for step in steps if step.loss is not None])
 
 
 def _step(

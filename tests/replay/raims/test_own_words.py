@@ -1145,3 +1145,15 @@ def test_what_waited_here_from_before_the_daemon_started_was_not_for_it(
     engine.close()
     (stream,) = engine.observer.streams.values()
     assert stream.unwanted == unwanted
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_a_loss_rests_on_the_order_of_messages_and_of_words_about_subscriptions(told: bool) -> None:
+    """Spoiled: all that the daemon sent stands before what came to it; between two messages it had
+    unsubscribed. What it tells of itself it counted, in whatever order that is captured."""
+    world = lossy_world()
+    if told:
+        world.notice("LOSS", 60.1, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=1,
+                     ref_seqno=F0 + 3, ms_tot=1)  # fmt: skip
+    rests = only(world.rows(), "RA001").get("rests", {})
+    assert rests.get("ordered", False) is not told
