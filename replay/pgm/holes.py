@@ -39,9 +39,15 @@ UNTOLD: Final = (Fate.ASKED, Fate.PASSED, Fate.UNASKED)
 
 @dataclass(slots=True)
 class Leaks:
-    """Packets of which the receiver's own behaviour says that the capture lacks them."""
+    """What the capture lacks of a session, as far as it is seen.
+
+    Attributes:
+        count: packets of which the receiver's own behaviour says so.
+        spms: some of its SPMs are here, which leave by the same socket as NCFs and RDATA.
+    """
 
     count: int = 0
+    spms: bool = False
 
 
 class RoundsHad(NamedTuple):
@@ -89,6 +95,7 @@ class Hole:
         leaks: of the whole window, also later ones.
         sooner: it may have ended before the mark that says so.
         rounds: that its receiver may have had.
+        answered: when its sender had last sent an NCF or RDATA of any, as it ended.
     """
 
     sqn: int
@@ -114,6 +121,7 @@ class Hole:
     timer: "Timer | None" = None
     leaks: Leaks = field(default_factory=Leaks)
     sooner: bool = False
+    answered: Mark | None = None
     rounds: Rounds = field(init=False)
 
     def __post_init__(self) -> None:
@@ -141,8 +149,14 @@ class Hole:
 
     @property
     def _was_asked(self) -> bool:
-        """Was it asked for before it ended?"""
-        return self.asked is not None and self.ended is not None and self.asked < self.ended
+        """Was it asked for before it ended, of a sender that answered nothing since? One that does
+        hears NAKs: then an NCF was lost on its way, and an RDATA may not be captured; nor may any
+        where SPMs are not (raims.md 2)."""
+        answered = (
+            self.answered is not None and self.asked is not None and (self.answered >= self.asked)
+        )
+        before = self.asked is not None and self.ended is not None and self.asked < self.ended
+        return before and self.leaks.spms and not answered
 
     @property
     def is_jump(self) -> bool:

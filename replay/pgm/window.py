@@ -139,6 +139,7 @@ class PgmWindow:
         self._arrivals: list[tuple[int, Mark]] = []  # where each begins, and when its last came
         self._repeats: dict[int, Mark] = {}  # when a sqn came that is below them
         self._goes_on = False  # nothing else has come since the last of these
+        self._answered: Mark | None = None  # the last NCF or RDATA
         self._tick = Tick()
         #: The lowest of the repairs from each frame on, both ascending. Of more than are remembered
         #: the oldest, which are the lowest, are told as one.
@@ -173,6 +174,7 @@ class PgmWindow:
         """Sqns (unwrapped) that came; those that had not come before, and are still wanted."""
         if repair:
             self._goes_on = False
+            self._answered = mark
             self._tick.shows(mark)
             while self._repairs and self._repairs[-1][1] >= first:
                 self._repairs.pop()
@@ -226,6 +228,7 @@ class PgmWindow:
     def knows(self, lead: int) -> bool:
         """Does the sender's word for its highest sqn (of the wire) change nothing?"""
         self._goes_on = False
+        self._leaks.spms = True
         if self.holes or self.ended or self.start is None or self.lead is None:
             return False
         return self.unwrap(lead) < self.lead
@@ -239,6 +242,7 @@ class PgmWindow:
     def told_lead(self, lead: int, mark: Mark) -> None:
         """The sender's SPM names its highest sqn; where it has sent none, the one before the first
         (raims.md 2)."""
+        self._leaks.spms = True
         self._goes_on = False
         if self.start is None or self.lead is None:
             self.start = self.next = self.lead = lead + 1
@@ -299,6 +303,7 @@ class PgmWindow:
     def confirmed(self, sqns: list[int], mark: Mark) -> None:
         """The sender's NCF, whoever had asked: the receiver waits for RDATA."""
         self._goes_on = False
+        self._answered = mark
         self._tick.shows(mark)
         for sqn in sqns:
             hole = self.holes.get(sqn)
@@ -422,7 +427,7 @@ class PgmWindow:
                 self._gave_up.append(hole)
             else:
                 self._leaks.count += 1
-        hole.ended, hole.fate = mark, fate
+        hole.ended, hole.fate, hole.answered = mark, fate, self._answered
         self.ended.append(hole)
 
     def _came(self, hole: Hole, mark: Mark, *, repair: bool) -> Fate:

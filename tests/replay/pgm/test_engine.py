@@ -167,6 +167,25 @@ def test_below_the_trail_a_packet_is_lost_surely_if_its_request_was_not_even_con
     assert [rows[0].detail[name] for name in ("lost", "unrecovered")] == [lost, lost]
 
 
+@pytest.mark.parametrize(
+    ("between", "behind", "sure"),
+    [
+        ([], [packet("SPM", 5, 0.4)], "proven"),
+        ([packet("NCF", 9, 0.11, detail="[[9,10]]")], [packet("SPM", 5, 0.4)], "likely"),
+        ([packet("RDATA", 1, 0.11)], [packet("SPM", 5, 0.4)], "likely"),
+        ([], [], "likely"),
+    ],
+)
+def test_nor_is_it_lost_surely_where_its_sender_hears_naks_or_its_answers_may_not_be_here(
+    between: list[Event], behind: list[Event], sure: str
+) -> None:
+    """Recorded: NCFs were lost, and RDATA came; without that one, or without all that left by the
+    same socket, it was lost, proven."""
+    told = [packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.1)]
+    rows = received(*told, *between, packet("ODATA", 4, 0.3, stamp=3), *behind)
+    assert sureness_of(rows)["PG002"] == [sure]
+
+
 def test_that_a_packet_below_the_trail_never_came_rests_on_times() -> None:
     """Had its receiver had it, it would not have asked again; a coarse clock does not tell."""
     asked = [packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.1), packet("SPM", 3, 0.3, stamp=3)]
