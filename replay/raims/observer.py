@@ -60,6 +60,7 @@ class Observer:
         self.from_start = False  # its first word was captured
         self.spoke: int = -1  # the frame of its last word
         self.ran: Mark | None = None  # when its host last sent what only the daemon sends
+        self.ran_from: int | None = None  # the frame of the first of these
         self.heard: Mark | None = None  # when something came first since then
         self.left = False  # that was BYE
         self.beat_ns: int | None = None  # its last heartbeat
@@ -74,8 +75,10 @@ class Observer:
         self.active = not self.left
 
     def was_not_yet(self, mark: Mark) -> bool:
-        """Had it not started when something came to its host? It says when it did."""
-        return self.start_told and mark.at_ns < self.start_ns
+        """Had it not started when something came to its host? It says when it did; what it sent
+        before says that it had, whatever the clock."""
+        ran = self.ran_from is not None and self.ran_from < mark.frame
+        return self.start_told and mark.at_ns < self.start_ns and not ran
 
     def hears(self, mark: Mark) -> None:
         """Something came to its host."""
@@ -90,6 +93,7 @@ class Observer:
         """
         ran, heard = self.ran, self.heard
         self.ran, self.heard = last, None
+        self.ran_from = first.frame if self.ran_from is None else self.ran_from
         if ran is None or heard is None or first.at_ns - heard.at_ns < WOKE_NS:
             return None
         return ran.frame if first.at_ns - ran.at_ns > self.interval_ns + LATE_NS else None

@@ -1157,3 +1157,21 @@ def test_a_loss_rests_on_the_order_of_messages_and_of_words_about_subscriptions(
                      ref_seqno=F0 + 3, ms_tot=1)  # fmt: skip
     rests = only(world.rows(), "RA001").get("rests", {})
     assert rests.get("ordered", False) is not told
+
+
+@pytest.mark.parametrize("spoke", [True, False])
+def test_what_came_behind_a_word_of_the_daemon_was_for_it_whatever_the_clock(spoke: bool) -> None:
+    """The clock was set forward while messages waited: its start seems to be behind them."""
+    world = World()
+    if spoke:
+        world.sees(packet("SPM", 0, 0.0, source=HERE, stream="0909.1|"))
+    for sqn in (1, 3):
+        world.sees(packet("ODATA", sqn, 0.1 * sqn, stream=f"{LINK}|"))
+        world.data(F0 + sqn, 0.1 * sqn, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    world.notice("AUTH", 300.5, source=ME, destination=PEER, start=T0 - SECOND,
+                 stamp=T0 + SECOND // 2)  # fmt: skip
+    for moment in range(310, 330):
+        world.sees(packet("SPM", 3, moment, stream=f"{LINK}|"))
+    world.engine.close()
+    (stream,) = world.engine.observer.streams.values()
+    assert stream.before_words is not spoke
