@@ -15,8 +15,6 @@ from seqaudit.replay.sequence.gaps import (
 )
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
-#: No member's ticks are closer.
-BUSY_NS: Final = 100_000_000
 #: How gaps end that a repair filled.
 REPAIRS: Final = (Outcome.RECOVERED, Outcome.REPAIRED)
 #: An original may come so many times later than any other did.
@@ -53,6 +51,7 @@ class OtherWays:
     in_holes: RangeSet = field(default_factory=RangeSet)
     answered: RangeSet = field(default_factory=RangeSet)
     unread: RangeSet = field(default_factory=RangeSet)
+    _idle: RangeSet = field(default_factory=RangeSet)  # unread, if its sender was not idle
     _shown_without: list[Gap] = field(default_factory=list)  # by what found no window
 
     def window_lost(self, gap: Gap, unasked: Iterable[Range], since: Mark) -> None:
@@ -71,19 +70,21 @@ class OtherWays:
             if not gap.requests:
                 self.by_rebuilt.add(gap.first, gap.stop)
 
-    def asked_at_once(self, gap: Gap, piece: Range, outcome: Outcome) -> None:
+    def asked_at_once(self, gap: Gap, piece: Range, outcome: Outcome, *, idle: bool) -> None:
         """It was asked for alone, and had. Only a request shows it, or HIGHEST_SEQNO, and only one:
         no tick need have seen that it was missing.
 
         If a copy came, the original may have come just before, where its sender was sending: who
         has been idle for a tick sends HIGHEST_SEQNO, and who is just sending the next message.
+
+        Args:
+            idle: no new message had come for a tick when it was asked for, which shows its sender
+                idle in a capture that lacks nothing.
         """
         if gap.requests > 1 or gap.revealed_by not in (BY_REQUEST, BY_HIGHEST):
             return
-        before, revealed = gap.before, gap.revealed
-        idle = before is not None and revealed.at_ns - before.at_ns >= BUSY_NS
-        if outcome is Outcome.REPAIRED or not idle:
-            self.unread.add(*piece)
+        ranges = self.unread if outcome is Outcome.REPAIRED or not idle else self._idle
+        ranges.add(*piece)
 
     def came_outside(self, ranges: RangeSet) -> None:
         """Came when no window was there for it: if it was asked for later, it was not lost."""
@@ -109,9 +110,10 @@ class OtherWays:
 
     def may_have_come(self, gaps: Iterable[Gap]) -> None:
         """What filled a gap and is not in the capture, which lacks others as well, may be the
-        original: how late these come is not seen."""
+        original: how late these come is not seen, nor whether the sender was idle."""
         parts = (gap.parts.get(Outcome.REPAIRED) for gap in gaps)
         self.late |= RangeSet(piece for part in parts if part for piece in part.ranges)
+        self.unread |= self._idle
 
     def may_come_yet(self, gaps: Iterable[Gap], elapsed: Elapsed, end: Mark, late_ns: int) -> int:
         """Of what was repaired the original may come behind the end of the conversation, if its gap

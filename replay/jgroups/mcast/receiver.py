@@ -46,6 +46,8 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet, total
 
 #: Values of HIGHEST_SEQNO that are remembered, to know the requests that they cause.
 LAST_TOLD: Final = 16
+#: No member's ticks are closer.
+BUSY_NS: Final = 100_000_000
 
 
 class ReceiverModel(CopiesOfArrived):
@@ -101,6 +103,7 @@ class ReceiverModel(CopiesOfArrived):
         self._asks_from = (low, began)  # where its requests begin, and since when
         self._told: deque[int] = deque(maxlen=LAST_TOLD)  # by HIGHEST_SEQNO
         self._last_id: int | None = None  # the newest of the datagrams so far
+        self._newest: Mark | None = None  # the last message above all others: no repair
         self.ended: tuple[Mark, str] | None = None
         self._was_silent = False  # its sender, since this member's last word, for long enough
         self._any_oob = False
@@ -117,6 +120,7 @@ class ReceiverModel(CopiesOfArrived):
         super()._begin(start)
         self._may_be_skipped = RangeSet()  # see ``_had``
         self._asked_alone = RangeSet()  # by its last request, as HIGHEST_SEQNO and STABILITY cause
+        self._asked_idle = RangeSet()  # of these, when no new one had come for a tick
         self._out_of_band = RangeSet()  # delivered on arrival, not yet passed by the window
 
     # -- messages --------------------------------------------------------------------------------
@@ -180,6 +184,7 @@ class ReceiverModel(CopiesOfArrived):
         self._last_id = newest(last_id, self._last_id)
         if first >= self.tracker.known_stop:
             self._in_order.add(first, stop)
+            self._newest = arrival.last
         new = self._take(event, arrival, first, stop)
         if total(new) < stop - first:
             self._copies(first, stop, new, event)
@@ -236,8 +241,11 @@ class ReceiverModel(CopiesOfArrived):
                 if told is not None and mark.at_ns - told.at_ns <= HORIZON_NS:
                     for part in self.tracker.open_within(first, stop):
                         self.lacked_highest.add(*part, mark)
+            self._asked_idle.remove(first, stop)
             if event.count == 1:
                 self._asked_alone.add(first, stop)
+                if self._newest is not None and mark.at_ns - self._newest.at_ns >= BUSY_NS:
+                    self._asked_idle.add(first, stop)
             else:
                 self._asked_alone.remove(first, stop)
             self._too_early(first, stop, mark, for_highest=for_highest)
@@ -498,7 +506,8 @@ class ReceiverModel(CopiesOfArrived):
         ):
             self.ways.by_rebuilt.add(*piece)
         if outcome in (Outcome.REPAIRED, Outcome.RECOVERED) and self._asked_alone.within(*piece):
-            self.ways.asked_at_once(gap, piece, outcome)
+            idle = bool(self._asked_idle.within(*piece))
+            self.ways.asked_at_once(gap, piece, outcome, idle=idle)
         super()._part_ended(gap, piece, outcome, part)
 
     def _asked_at_ticks(self, first: int, stop: int) -> list[Range]:

@@ -408,6 +408,21 @@ def test_what_highest_seqno_of_a_busy_sender_has_asked_for_may_have_come_just_be
 
 
 @pytest.mark.rule("R11")
+def test_a_repair_just_before_highest_seqno_does_not_show_its_sender_busy() -> None:
+    asked = (highest(4), xmit_req(4), 2, msg(4), ack(4))
+    told = heard("B", JOINED, msg(1), msg(3), 500, xmit_req(2), 2, msg(2), 20, *asked)
+    assert ("MC003", "proven", [[4, 4]]) in told.findings()
+
+
+@pytest.mark.rule("R11")
+def test_a_capture_that_lacks_messages_does_not_show_a_sender_idle() -> None:
+    # 2 came, and is not here; so may 4, just before HIGHEST_SEQNO.
+    story = (JOINED, msg(1), msg(3), ack(3), 600, highest(4), xmit_req(4), 2, msg(4), ack(4))
+    told = heard("B", *story)
+    assert ("MC003", "likely", [[4, 4]]) in told.findings()
+
+
+@pytest.mark.rule("R11")
 def test_highest_seqno_asks_at_once_for_its_own_seqno_only_the_rest_by_the_tick_rule() -> None:
     given = {"xmit_interval_ms": 1000}
     assert too_early(msg(1), highest(4), xmit_req(4), **given) == []
