@@ -96,6 +96,7 @@ class Hole:
         sooner: it may have ended before the mark that says so.
         rounds: that its receiver may have had.
         answered: when its sender had last sent an NCF or RDATA of any, as it ended.
+        stopped: its receiver had not asked again when who has no NCF would have, as it ended.
     """
 
     sqn: int
@@ -122,6 +123,7 @@ class Hole:
     leaks: Leaks = field(default_factory=Leaks)
     sooner: bool = False
     answered: Mark | None = None
+    stopped: bool = False
     rounds: Rounds = field(init=False)
 
     def __post_init__(self) -> None:
@@ -132,15 +134,15 @@ class Hole:
     def loss(self) -> Certainty:
         """How sure it is that it never came to the receiver; of holes that were given up.
 
-        Proven by rounds that are used up; and by a sender that did not even confirm a NAK of what
-        its trail then passes. That an RDATA was not sent shows in no other way, so where the
+        Proven by rounds that are used up; and by a sender that did not even confirm the NAKs of
+        what its trail then passes. That an RDATA was not sent shows in no other way, so where the
         capture lacks others of these packets, or NCFs, it may lack that one as well; and where it
         may have ended before the last wait did, that one may have come behind it. How large the
         window is nobody says on the wire.
         """
         waited = self.timer is not None and self.timer.over < LAST_FRAME
         if (self.fate is Fate.RETRIES and self.used_up and waited) or (
-            self.fate is Fate.TRAIL and self.naks and not self.confirmed and self._was_asked
+            self.fate is Fate.TRAIL and self.naks and not self.confirmed and self._unanswered
         ):
             return Certainty.LIKELY if self.leaks.count else Certainty.PROVEN
         if self.fate is Fate.RETRIES or (self.fate in GIVEN_UP and self.naks):
@@ -148,15 +150,18 @@ class Hole:
         return Certainty.UNDECIDABLE
 
     @property
-    def _was_asked(self) -> bool:
-        """Was it asked for before it ended, of a sender that answered nothing since? One that does
-        hears NAKs: then an NCF was lost on its way, and an RDATA may not be captured; nor may any
-        where SPMs are not (raims.md 2)."""
-        answered = (
-            self.answered is not None and self.asked is not None and (self.answered >= self.asked)
-        )
-        before = self.asked is not None and self.ended is not None and self.asked < self.ended
-        return before and self.leaks.spms and not answered
+    def _unanswered(self) -> bool:
+        """Was it asked for before it ended, of a sender that answered nothing since, by a receiver
+        that asked on?
+
+        A sender that answers anything hears NAKs, and a receiver that stops asking had an NCF: then
+        an NCF was lost on its way, and an RDATA may not be captured; nor may any where SPMs are not
+        (raims.md 2).
+        """
+        if self.asked is None or self.ended is None or self.asked >= self.ended:
+            return False
+        answers = self.answered is not None and self.answered >= self.asked
+        return self.leaks.spms and not answers and not self.stopped
 
     @property
     def is_jump(self) -> bool:

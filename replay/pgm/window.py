@@ -453,6 +453,7 @@ class PgmWindow:
     def _given_up(self, hole: Hole, fate: Fate, mark: Mark) -> Fate:
         """Whether it was, by what the receiver had asked for (raims.md 2)."""
         since_ns = mark.at_ns - (hole.last_nak_ns if hole.naks else hole.revealed.at_ns)
+        hole.stopped = bool(hole.naks) and since_ns > self._patience_ns() + self.slack_ns
         if fate is Fate.RETRIES:
             rules = self.settings
             unconfirmed = hole.unconfirmed + 1 >= rules.ncf_retries

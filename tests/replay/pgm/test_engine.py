@@ -186,6 +186,15 @@ def test_nor_is_it_lost_surely_where_its_sender_hears_naks_or_its_answers_may_no
     assert sureness_of(rows)["PG002"] == [sure]
 
 
+@pytest.mark.parametrize(("again", "sure"), [((), "likely"), ((0.3,), "proven")])
+def test_nor_of_a_receiver_that_does_not_ask_again_as_who_has_no_ncf_does(
+    again: tuple[float, ...], sure: str
+) -> None:
+    naks = [nak(2, at) for at in (0.1, *again)]
+    rows = received(packet("ODATA", 1), packet("ODATA", 3), *naks, packet("SPM", 3, 0.5, stamp=3))
+    assert sureness_of(rows)["PG002"] == [sure]
+
+
 def test_that_a_packet_below_the_trail_never_came_rests_on_times() -> None:
     """Had its receiver had it, it would not have asked again; a coarse clock does not tell."""
     asked = [packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.1), packet("SPM", 3, 0.3, stamp=3)]
