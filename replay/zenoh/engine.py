@@ -220,8 +220,7 @@ class ZenohEngine:
         were sent, or they are of a session whose beginning is not here."""
         if self.link.transport != "tcp" or taken.accepted_from == taken.first:
             return
-        why = "a frame stands behind a newer one, which over TCP none does: bytes may be damaged"
-        self.moments.doubt(Doubt.DAMAGED, BEGINNING, END, why)
+        self.moments.damaged("a frame stands behind a newer one, which over TCP none does")
 
     def _note_passing(self, passing: SessionEnds, event: Event, detail: Detail) -> None:
         """What is compared with the capture at the other end."""
@@ -477,8 +476,7 @@ class ZenohEngine:
             source.mixed = True
         elif source.live and first > source.live.stop() and len(source.jumps) < MAX_JUMPS:
             if self.unnumbered.since_last_of(source):
-                why = "a sample without a number stands where one is missing: bytes may be damaged"
-                self.moments.doubt(Doubt.DAMAGED, BEGINNING, END, why)
+                self.moments.damaged("a sample without a number stands where one is missing")
             mark = event.first_mark()
             source.jumps.append(
                 Jump(

@@ -107,6 +107,10 @@ class Moments:
         if number <= MAX_SPANS:
             self.worth.add(Span(doubt, first, END if number == MAX_SPANS else last, why))
 
+    def damaged(self, what: str) -> None:
+        """Frames say what no end sends: any bytes of the session may be others than were sent."""
+        self.doubt(Doubt.DAMAGED, BEGINNING, END, f"{what}: bytes may be damaged")
+
     def hole(self, event: Event) -> None:
         """Bytes of a TCP connection are missing here, or could not be read (CP012, CP006)."""
         why = "bytes of its connection are missing here, or could not be read (CP012, CP006)"

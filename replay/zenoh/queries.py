@@ -6,7 +6,7 @@ from typing import Final
 from seqaudit.decoders.contract.zenoh_detail import Detail
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters
-from seqaudit.replay.contract.worth import BEGINNING, END, Doubt
+from seqaudit.replay.contract.worth import END, Doubt
 from seqaudit.replay.sequence.gaps import Arrival, Mark
 from seqaudit.replay.zenoh.audience import Audience
 from seqaudit.replay.zenoh.cache import evicted
@@ -188,10 +188,7 @@ class Queries:
             query.reply_bytes += event.size
             by_numbers = query.first is not None or query.last is not None
             if by_numbers and "source" not in detail and not detail.get("error"):
-                why = (
-                    "a reply says no number, and its request asks by numbers: bytes may be damaged"
-                )
-                self._moments.doubt(Doubt.DAMAGED, BEGINNING, END, why)
+                self._moments.damaged("a reply says no number, and its request asks by numbers")
             if "responder" in detail:
                 query.responders.add("{}/{}".format(*detail["responder"]))
         return query
@@ -237,8 +234,7 @@ class Queries:
             )  # fmt: skip
         else:
             if not query.asks_for(source.source, sn):
-                why = "a reply brings what its request did not ask for: bytes may be damaged"
-                self._moments.doubt(Doubt.DAMAGED, BEGINNING, END, why)
+                self._moments.damaged("a reply brings what its request did not ask for")
             query.replied.add(sn, sn + 1)
             query.all_lost = self._all_lost(source, query)
             if query.sort is not Sort.HISTORY:  # history may be limited, and of several sources
