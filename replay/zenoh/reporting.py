@@ -8,7 +8,16 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter
-from seqaudit.replay.contract.worth import BEGINNING, END, LIKELY, MISSING, Claim, Worth
+from seqaudit.replay.contract.worth import (
+    BEGINNING,
+    END,
+    LIKELY,
+    MISSING,
+    ORDERED,
+    Claim,
+    Doubt,
+    Worth,
+)
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet, total
 from seqaudit.replay.zenoh import certificates
@@ -297,6 +306,20 @@ class ZenohReporter(Reporter[ZenohSubject]):
     def resolved(self, source: Source) -> bool:
         """Whether it is known how many bits the transport sns on the way of a source have."""
         return all(counter.resolved for counter in self.counters(source))
+
+    def thrown_away(self, *, resolved: bool) -> Claim:
+        """That a transport threw away frames because they stand behind newer ones here.
+
+        Nothing but their order shows it. Frames seldom overtake each other on a path: where
+        records are known to, that is what put them there, more often than not.
+
+        Args:
+            resolved: it is known how many bits the transport sns have.
+        """
+        if not resolved:
+            return UNRESOLVED
+        turned = self.worth.over(BEGINNING, END, None, [Doubt.OUT_OF_ORDER])
+        return Claim(Certainty.UNDECIDABLE if turned else Certainty.LIKELY, ORDERED.rests)
 
     def caches(self, source: Source, subscriber: Subscriber) -> str:
         """The caches that answered, in words."""

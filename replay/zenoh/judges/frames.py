@@ -4,11 +4,10 @@ from collections.abc import Iterator
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed
-from seqaudit.replay.contract.worth import BEGINNING, END, ORDERED, Claim
+from seqaudit.replay.contract.worth import BEGINNING, END, Claim
 from seqaudit.replay.zenoh.hops import HopCounter
 from seqaudit.replay.zenoh.reporting import (
     OR_NOT_CAPTURED,
-    UNRESOLVED,
     ZenohReporter,
     ZenohSubject,
 )
@@ -43,7 +42,7 @@ def findings(
     copies = counter.network_duplicates
     yield from report.note(
         stream, "ZN006", counter.discarded,
-        Claim(Certainty.LIKELY, ORDERED.rests) if counter.resolved else UNRESOLVED,
+        report.thrown_away(resolved=counter.resolved),
         "{times:frame} from {sender_member} {times|is|are} thrown away by the transport of "
         "{receiver_member}, if they came in the order of this capture: {late} late, {repeated} "
         "repeated"

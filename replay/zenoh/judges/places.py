@@ -5,14 +5,13 @@ from itertools import product
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
-from seqaudit.replay.contract.worth import ORDERED, PLACED, Claim
+from seqaudit.replay.contract.worth import PLACED, Claim
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.query import Query
 from seqaudit.replay.zenoh.reporting import (
     OR_NOT_CAPTURED,
-    UNRESOLVED,
     ZenohReporter,
     ZenohSubject,
     rests,
@@ -117,10 +116,7 @@ def _discarded(
     rest = source.discarded.ranges - lacked
     for ranges, claim in (
         (lacked, Claim(rests=Rests(ordered=True, here=True))),
-        (
-            rest,
-            Claim(Certainty.LIKELY, ORDERED.rests) if report.resolved(source) else UNRESOLVED,
-        ),
+        (rest, report.thrown_away(resolved=report.resolved(source))),
     ):
         if ranges:
             known = {at for sn, at in source.refused.items() if ranges.within(sn, sn + 1)}

@@ -751,6 +751,16 @@ def test_zn006_where_nothing_tells_of_how_many_bits_sns_are_they_may_have_wrappe
     assert certainty(session.put(3).played()[1], "ZN006") == {"likely"}
 
 
+def test_zn006_where_records_are_out_of_order_nothing_tells_that_a_frame_came_late() -> None:
+    def turned(back: float) -> list[Result]:
+        session = Session().put(0)
+        late = z.frame(session.sns[False], z.push(z.put(1)))
+        return session.lose().put(2).raw(late).wait(-back).put(3).played()[1]
+
+    assert certainty(turned(0), "ZN006") == {"likely"}
+    assert certainty(turned(0.015), "ZN006") == {"cannot be told"}
+
+
 def test_zn018_what_is_missing_right_before_the_end_may_be_asked_for_behind_it() -> None:
     session = Session().put(0, 1, 3)
     _, found = session.played()
