@@ -16,7 +16,7 @@ class OwnLevel(NamedTuple):
     """Up to where a member says that it has everything.
 
     Attributes:
-        level: the highest that it said.
+        level: the highest that it said; before it has, where its window begins.
         since: when it said so first; null: it has not.
         newest_id: of the datagrams that came before it did.
     """

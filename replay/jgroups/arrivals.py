@@ -25,6 +25,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.acked_copies import AckedCopies
 from seqaudit.replay.jgroups.answered import ANSWERED, Answered
 from seqaudit.replay.jgroups.evidence import HORIZON_NS, LATEST_NS, Beginning
+from seqaudit.replay.jgroups.kept_gaps import KeptGaps
 from seqaudit.replay.jgroups.other_ways import OtherWays
 from seqaudit.replay.jgroups.own_requests import OwnRequests
 from seqaudit.replay.sequence.durations import Durations
@@ -34,7 +35,6 @@ from seqaudit.replay.sequence.gaps import (
     BY_HIGHEST,
     BY_REQUEST,
     BY_SEQNO,
-    MAX_KEPT_GAPS,
     WENT_ON,
     Arrival,
     Gap,
@@ -62,7 +62,7 @@ _OPEN_TO_DOUBT: Final = (
 )
 
 
-class JudgedStream:
+class JudgedStream(KeptGaps):
     """One stream's gaps at its receiver, how they ended, and the copies.
 
     Args:
@@ -85,6 +85,7 @@ class JudgedStream:
     def __init__(
         self, start: int, *, known: bool, interval_ns: int, beginning: Beginning, elapsed: Elapsed
     ) -> None:
+        super().__init__()
         self.start_known = known
         self.beginning = beginning
         self._elapsed = elapsed
@@ -97,9 +98,6 @@ class JudgedStream:
         self._begin(start)
         self.delivery = DeliveryOrder()
         self.recovery = Durations()
-        self.gaps: list[Gap] = []
-        self.unlisted_gaps = 0
-        self.gap_count = 0
         self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
         self.lost = RangeSet()
         self.unrecovered = RangeSet()
@@ -536,13 +534,6 @@ class JudgedStream:
                 self.reordered.add(*piece, late.last)
         if not taken.ranges:
             del gap.parts[Outcome.RECOVERED]
-
-    def _closed(self, gap: Gap) -> None:
-        self.gap_count += 1
-        if len(self.gaps) < MAX_KEPT_GAPS:
-            self.gaps.append(gap)
-        else:
-            self.unlisted_gaps += 1
 
 
 class Arrivals(JudgedStream):

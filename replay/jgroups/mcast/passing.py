@@ -13,11 +13,11 @@ from typing import Final
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.evidence import Beginning
+from seqaudit.replay.jgroups.kept_gaps import KeptGaps
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
 from seqaudit.replay.sequence.gaps import (
     BY_HIGHEST,
     BY_SEQNO,
-    MAX_KEPT_GAPS,
     Arrival,
     Gap,
     GapTracker,
@@ -43,7 +43,7 @@ class Unanswered:
     answered: bool = False  # a copy came in the end
 
 
-class PassingModel:
+class PassingModel(KeptGaps):
     """What passed of one stream where no receive window can be replayed.
 
     Args:
@@ -52,12 +52,10 @@ class PassingModel:
     """
 
     def __init__(self, first_seqno: int, beginning: Beginning, *, at_sender: bool) -> None:
+        super().__init__()
         self.at_sender = at_sender
         self._beginning = beginning
         self.tracker = GapTracker(first_seqno, self._judge, self._closed, self._part_ended)
-        self.gaps: list[Gap] = []
-        self.unlisted_gaps = 0
-        self.gap_count = 0
         self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
         self.out_of_order = Note()
         self.needless = Note()  # resent though all who had asked had acknowledged it
@@ -214,10 +212,3 @@ class PassingModel:
             if self.at_sender and gap.requested is not None:
                 for first, stop in self._asked_unsent.remove(*piece):
                     self.spurious.add(first, stop, gap.requested)  # it was only late (D10)
-
-    def _closed(self, gap: Gap) -> None:
-        self.gap_count += 1
-        if len(self.gaps) < MAX_KEPT_GAPS:
-            self.gaps.append(gap)
-        else:
-            self.unlisted_gaps += 1

@@ -113,7 +113,7 @@ class ReceiverModel(CopiesOfArrived):
         self._for_highest = RangeSet()  # asked for as HIGHEST_SEQNO named it
         self._told_once = acks is None  # by HIGHEST_SEQNO of NAKACK2 (N9)
         self._shown_high = 0  # it had received one so high: a tick asks for what is below that
-        self.acks = OwedAcks(acks, self.own_level, elapsed)
+        self.acks = OwedAcks(acks, self.own.level, elapsed)
         self.doubts = DeliveryDoubts()
 
     def _begin(self, start: int) -> None:
@@ -276,9 +276,9 @@ class ReceiverModel(CopiesOfArrived):
         self.acks.see(mark)
         self.doubts.behind = seqno < self.start - 1
         same = self._shows(seqno, mark) and not self._asked_long(mark)
-        if seqno <= self.own_level:
+        if seqno <= self.own.level:
             return
-        self.own_level, self._said = seqno, OwnLevel(seqno, mark, self._last_id)
+        self.own = OwnLevel(seqno, mark, self._last_id)
         stop = seqno + 1
         self.waited.remove(self.start, stop)
         self.doubts.had(self.origin.floor or 0, stop)
@@ -325,7 +325,7 @@ class ReceiverModel(CopiesOfArrived):
                 self._may_be_skipped.add(unseen, level + 1)
             heard = self.tracker.last or since
             unheard = heard is None or mark.at_ns - heard.at_ns >= self._merge_ns
-            if (unheard or self._was_silent) and level >= self.own_level:
+            if (unheard or self._was_silent) and level >= self.own.level:
                 self.moved = mark
         self._was_silent = False
         return same
@@ -407,9 +407,8 @@ class ReceiverModel(CopiesOfArrived):
         self.start_known, self.doubts.behind = True, False
         self.window = Window(low, self.window.capacity, document=self.window.document)
         self.ended = self.highest_told = None
-        self._said = OwnLevel()
         self._was_silent = False
-        self.own_level = low
+        self.own = OwnLevel(low)
         self.acks.begin(low)
 
     def finish(self, end_ns: int, until_ns: int, *, over: bool = True) -> None:

@@ -25,7 +25,7 @@ class CopiesOfArrived(JudgedStream):
 
     Attributes:
         two_members: nobody but this member can ask the sender.
-        own_level: it said that it has delivered up to it.
+        own: up to where it said that it has delivered, since its window began.
         undecided: asked for after its arrival; no ACK or digest tells.
         waited: for the join or a view: it may have dropped them.
         moved: a merge has moved the window, or may have, before this.
@@ -42,9 +42,8 @@ class CopiesOfArrived(JudgedStream):
         self.inner_loss = InnerLoss()
         self.undecided = Note()
         self.origin = origin
-        self.own_level = low if known else 0
+        self.own = OwnLevel(low if known else 0)
         self.moved: Mark | None = None
-        self._said = OwnLevel()  # so; where it has not since a window began, this is not of it
 
     def _begin(self, start: int) -> None:
         super()._begin(start)
@@ -93,7 +92,7 @@ class CopiesOfArrived(JudgedStream):
             if size > in_doubt:
                 self.needless.add(*part, mark)
                 repair = event.arrival().repair  # its IP ids are of another count
-                if not repair and self._said.long_before(part, event, self._elapsed):
+                if not repair and self.own.long_before(part, event, self._elapsed):
                     self.came_acked.came(part, mark, self.tracker.unseen)
 
     def _is_late_original(self, answered: Answered, event: Event) -> bool:
@@ -106,7 +105,7 @@ class CopiesOfArrived(JudgedStream):
         self, had: Range, mark: Mark, *, for_highest: bool, at_tick: bool
     ) -> None:
         rest = RangeSet([had])
-        for part in rest.remove(self.start, self.own_level + 1):
+        for part in rest.remove(self.start, self.own.level + 1):
             self.spurious.add(*part, mark)  # it had said itself that it has them
         for first, stop, last in self._recent:
             if last.at_ns >= mark.at_ns - CROSSING_NS:

@@ -39,6 +39,7 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.acked_copies import OwnLevel
 from seqaudit.replay.jgroups.evidence import CROSSING_NS, in_order, overdue
 from seqaudit.replay.jgroups.unicast.acks import PATIENCE_NS, AcksAtOnce
 from seqaudit.replay.jgroups.unicast.receiver_copies import ReplayedEntry
@@ -184,10 +185,9 @@ class ReceiverMachine(ReplayedEntry):
             facts.late_ack_count += 1
             if len(facts.late_acks) < MAX_LISTED:
                 facts.late_acks.append(late)
-        if level > facts.highest_ack:
-            facts.highest_ack, facts.acked_since = level, mark
+        if level > facts.own.level:
+            facts.own = OwnLevel(level, mark, facts.last_id)
             facts.highest_ack_stamp = event.stamp
-            facts.id_at_ack = facts.last_id
         least = self._timing.min_ack_ns * 8 // 10 - 50_000_000
         if (
             self._timing.rules != CODE
@@ -210,9 +210,9 @@ class ReceiverMachine(ReplayedEntry):
         """An ACK below an earlier one, and sent after it, by its number or, in a release that has
         none, its time: the window is another one."""
         assert event.seqno is not None
-        earlier, since = facts.highest_ack_stamp, facts.acked_since
+        earlier, since = facts.highest_ack_stamp, facts.own.since
         mark, entry = event.first_mark(), self.entry
-        if event.seqno >= facts.highest_ack or since is None:
+        if event.seqno >= facts.own.level or since is None:
             return
         if event.stamp is None or earlier is None:
             if not in_order(self._elapsed, since, mark):
@@ -244,7 +244,7 @@ class ReceiverMachine(ReplayedEntry):
             self._adopt(stream, ranges[0][0] - 1, mark)
         received = stream.received
         assert received is not None
-        again = ranges[0][0] <= facts.highest_ack
+        again = ranges[0][0] <= facts.own.level
         if again and not (facts.rebuilt_shown or facts.asked_again):
             received.window_lost(mark)
         received.reveal_from(ranges[0][0], ranges[-1][1], mark)
@@ -263,7 +263,7 @@ class ReceiverMachine(ReplayedEntry):
         if again:
             facts.asked_again = True
             self._asked_again = facts if self._last_acked is stream else None
-        acked = [(a, min(b, facts.highest_ack + 1)) for a, b in ranges if a <= facts.highest_ack]
+        acked = [(a, min(b, facts.own.level + 1)) for a, b in ranges if a <= facts.own.level]
         facts.after_ack.requested(acked, mark)
 
     def _had(self, part: Range, stream: Stream, mark: Mark) -> None:

@@ -2,7 +2,6 @@
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.acked_copies import OwnLevel
 from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.evidence import CROSSING_NS, read_between
 from seqaudit.replay.jgroups.unicast.receiver_facts import Facts, ReceiveEntry, Timing
@@ -34,14 +33,14 @@ class ReplayedEntry:
         assert entry is not None and stream.received is not None
         for first, stop, came in facts.arrivals:
             within = (max(first, part[0], entry.window.low + 1), min(stop, part[1]))
-            unread = mark.at_ns - came.at_ns <= CROSSING_NS or within[0] <= facts.highest_ack
+            unread = mark.at_ns - came.at_ns <= CROSSING_NS or within[0] <= facts.own.level
             if within[0] < within[1] and entry.window.has(within[0]) and not unread:
                 entry.window.drop(*within)
                 self._dropped_inside(facts, within, came, mark)
         if all(entry.window.has(seqno) for seqno in (part[0], part[1] - 1)):
             stream.received.spurious.add(*part, mark)
             # no window asks for what it has acknowledged
-            facts.other_window |= part[0] <= facts.highest_ack
+            facts.other_window |= part[0] <= facts.own.level
 
     def _dropped_inside(self, facts: Facts, part: Range, came: Mark, asked: Mark) -> None:
         """It arrived, and is asked for.
@@ -51,7 +50,7 @@ class ReplayedEntry:
         """
         facts.inner_loss.found.add(*part, came)
         there = self.entry is not None and self.entry.opened.frame <= came.frame
-        if not there or part[0] <= facts.highest_ack:
+        if not there or part[0] <= facts.own.level:
             return
         late = read_between(self._elapsed, came, asked)
         for piece in facts.in_order.within(*part):
@@ -80,13 +79,11 @@ class ReplayedEntry:
 
     def _though_acked(self, received: Arrivals, facts: Facts, part: Range, event: Event) -> None:
         """Came in another datagram, well after the ACK for it of this very window?"""
-        entry, since, mark = self.entry, facts.acked_since, event.first_mark()
+        entry, since, mark = self.entry, facts.own.since, event.first_mark()
         assert entry is not None
         if (
             since is None
-            or not OwnLevel(facts.highest_ack, since, facts.id_at_ack).long_before(
-                part, event, self._elapsed
-            )
+            or not facts.own.long_before(part, event, self._elapsed)
             or (event.flags & Flag.FIRST and part[0] > 1)  # a new window asked for it
             or entry.opened.frame >= since.frame
             or (self._last_sync is not None and self._last_sync.frame > since.frame)
@@ -105,11 +102,11 @@ class ReplayedEntry:
 
     def _acked_long_before(self, facts: Facts, part: Range, mark: Mark) -> bool:
         """Is it the highest, and its ACK so old that the sender would not resend had it come?"""
-        entry, since = self.entry, facts.acked_since
+        entry, since = self.entry, facts.own.since
         assert entry is not None
         return (
             part == (entry.window.high, entry.window.high + 1)
-            and part[0] <= facts.highest_ack
+            and part[0] <= facts.own.level
             and since is not None
             and mark.at_ns - since.at_ns > self._timing.tick_ns // 5
         )

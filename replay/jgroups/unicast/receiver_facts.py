@@ -4,6 +4,7 @@ from collections import deque
 from typing import Final, NamedTuple
 
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.acked_copies import OwnLevel
 from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.evidence import Overdue, Stamps
 from seqaudit.replay.jgroups.inner_loss import InnerLoss
@@ -82,15 +83,13 @@ class Facts:
     def __init__(self) -> None:
         self.delivered = RangeSet()
         self.unread: tuple[int, int] | None = None  # delivered at least, and at most, at the end
-        self.highest_ack = 0  # sent by this member
+        self.own = OwnLevel()  # by its ACKs
         self.first_ack: Mark | None = None
         self.highest_ack_stamp: int | None = None
         self.rebuilt_shown = False  # it asked for, or fell back below, what it had acknowledged
         self.other_window = False  # and nothing showed when that one was lost, nor what it had
         self.asked_again = False  # it did, or another connection did that no own ACK names yet
         self.last_id: int | None = None  # of the datagrams so far
-        self.id_at_ack: int | None = None  # and before the highest ACK
-        self.acked_since: Mark | None = None  # when that level was acknowledged first
         self.last_ack: Mark | None = None
         self.early_acks = Times()
         self.redelivered = Note()
