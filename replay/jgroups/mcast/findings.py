@@ -30,6 +30,10 @@ def results(engine: McastEngine, capture: int, end_ns: int) -> list[Result]:
     return list(_McastFindings(engine, capture).rows())
 
 
+#: How gaps end that nobody asked for.
+_UNASKED: Final = (Outcome.UNCAPTURED, Outcome.UNASKED, Outcome.NOT_YET, Outcome.UNTOLD)
+
+
 class _McastFindings(WindowReporter[McastStream]):
     def __init__(self, engine: McastEngine, capture: int) -> None:
         systems = {stream.system for stream in engine.streams.values()}
@@ -116,6 +120,16 @@ class _McastFindings(WindowReporter[McastStream]):
             "the view whose digest is above what had been delivered",
             came=came,
         )  # fmt: skip
+        yield from self._before_pause(stream, receiver, gaps)
+        yield from self._notes(stream, receiver)
+        yield from self._own_requests(stream, receiver)
+        yield from self.missed_by_capture(stream, receiver, "MC014")
+
+    def _before_pause(
+        self, stream: McastStream, receiver: ReceiverModel, gaps: list[Gap]
+    ) -> Iterator[Finding]:
+        """What a member lacked when HIGHEST_SEQNO told of it (MC003). What of that it did not ask
+        for it had, as far as anything tells: only its request says that something was missing."""
         tail = [g for g in gaps if g.revealed_by == BY_HIGHEST and g.requested is not None]
         lacked, others = RangeSet(), RangeSet()
         for gap in tail:
@@ -127,7 +141,9 @@ class _McastFindings(WindowReporter[McastStream]):
             for piece in list(others.within(*asked)):
                 lacked.add(*piece)
                 others.remove(*piece)
-        for ranges, claim in ((lacked, SHOWN), (others - receiver.ways.by_rebuilt, LIKELY)):
+        unasked = RangeSet(part for outcome in _UNASKED for part in parts_of(tail, outcome))
+        others = others - receiver.ways.by_rebuilt - unasked
+        for ranges, claim in ((lacked, SHOWN), (others, LIKELY)):
             if ranges:
                 yield self.gap_finding(
                     stream, "MC003", [g for g in tail if ranges.within(g.first, g.stop)], ranges,
@@ -136,9 +152,6 @@ class _McastFindings(WindowReporter[McastStream]):
                     "lost, or late.",
                     claim=claim,
                 )  # fmt: skip
-        yield from self._notes(stream, receiver)
-        yield from self._own_requests(stream, receiver)
-        yield from self.missed_by_capture(stream, receiver, "MC014")
 
     def _lost(
         self, stream: McastStream, receiver: ReceiverModel, gaps: list[Gap]

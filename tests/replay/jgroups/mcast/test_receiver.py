@@ -408,6 +408,15 @@ def test_what_highest_seqno_of_a_busy_sender_has_asked_for_may_have_come_just_be
 
 
 @pytest.mark.rule("R11")
+def test_what_the_request_at_highest_seqno_leaves_out_was_not_missing() -> None:
+    # 2 came, and is not here [n2-last-lost-1].
+    told = heard("B", JOINED, msg(1), 600, highest(3), xmit_req(3), 2, msg(3), ack(3))
+    assert [found for found in told.findings() if found[0] == "MC003"] == [
+        ("MC003", "likely", [[3, 3]])
+    ]
+
+
+@pytest.mark.rule("R11")
 def test_a_repair_just_before_highest_seqno_does_not_show_its_sender_busy() -> None:
     asked = (highest(4), xmit_req(4), 2, msg(4), ack(4))
     told = heard("B", JOINED, msg(1), msg(3), 500, xmit_req(2), 2, msg(2), 20, *asked)
