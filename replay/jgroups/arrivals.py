@@ -42,6 +42,7 @@ from seqaudit.replay.sequence.gaps import (
     Mark,
     Outcome,
     Part,
+    as_told,
 )
 from seqaudit.replay.sequence.ip_ids import IpIds, sent_later
 from seqaudit.replay.sequence.notes import Note
@@ -90,6 +91,7 @@ class JudgedStream(KeptGaps):
         self.beginning = beginning
         self._elapsed = elapsed
         self.before: dict[Outcome, RangeSet] = {}
+        self._settled = dict.fromkeys(Outcome, 0)  # how many of these had ended which way
         self.ways = OtherWays()
         self.silent = RangeSet()
         self._had_below = 0  # by its ACKs
@@ -122,6 +124,7 @@ class JudgedStream(KeptGaps):
         self._older = False  # what fills a gap now was sent before what revealed it
         self._resent = False  # it was sent after it
         self._latest_ns = 0  # how long after it showed that it was missing an original came
+        self._surely_ns = 0  # of those that are one by their IP id, or by a tick without request
 
     def _begin(self, start: int) -> None:
         """A new window that expects ``start``; what was counted stays."""
@@ -351,16 +354,17 @@ class JudgedStream(KeptGaps):
         Args:
             over: the capture is; else what was open then is counted as how it ends if not.
         """
-        if over:
-            return self.counts
-        told = self.counts | dict.fromkeys(WENT_ON, 0)
-        for early, late in WENT_ON.items():
-            told[late] += self.counts[early]
-        return told
+        return as_told(self.counts, over=over)
 
     def lacks_messages(self) -> bool:
         """Does the capture lack some that the member had, by its own words?"""
         return bool(self.left_out) or self.unasked_long or self.counts[Outcome.UNCAPTURED] > 0
+
+    def may_have_had_more(self, *, over: bool) -> bool:
+        """Were messages not, or no longer, asked for that the capture lacks, whenever they were
+        sent? See ``by_outcome``."""
+        told = (self.by_outcome(over=over), as_told(self._settled, over=over))
+        return self.unasked_long or any(n[Outcome.UNASKED] or n[Outcome.STOPPED] for n in told)
 
     def asked_though_come(self) -> RangeSet:
         """What the receiver asked for though it had come, dropped inside it or not."""
@@ -387,14 +391,14 @@ class JudgedStream(KeptGaps):
         for gap in self.gaps:
             if gap.first < stop:
                 self._settle(gap, stop)
-        until_ns = self.open_until_ns if any(self.open_at_end.values()) else None
+        open_ = any(self.open_at_end.values()) or any(self._settled[early] for early in WENT_ON)
+        until_ns = self.open_until_ns if open_ else None
         late_ns = LATEST_NS if self._latest_ns > HORIZON_NS else self._interval_ns  # A2
         yet_ns = self.ways.may_come_yet(self.gaps, self._elapsed, end, late_ns)
         self.open_until_ns = max(until_ns or 0, yet_ns) or None
         if self.lacks_messages():
             self.ways.may_have_come(self.gaps)
-        if self._latest_ns >= self._interval_ns:
-            self.ways.may_come_late(self.gaps, self._latest_ns)
+        self.ways.may_come_late(self.gaps, self._surely_ns)
 
     def _settle(self, gap: Gap, stop: int) -> None:
         for outcome in _OPEN_TO_DOUBT:
@@ -416,6 +420,7 @@ class JudgedStream(KeptGaps):
                 self.lost.remove(*piece)
                 self.unrecovered.remove(*piece)
                 self.counts[outcome] -= size
+                self._settled[outcome] += size
                 self.counts[Outcome.BEFORE] += size
             if not part.ranges:
                 del gap.parts[outcome]
@@ -432,7 +437,7 @@ class JudgedStream(KeptGaps):
 
     def _judge(self, gap: Gap, piece: Range, arrival: Arrival) -> Outcome:
         self._filling = arrival
-        self._older, self._resent = False, arrival.repair
+        self._older, self._by_id, self._resent = False, False, arrival.repair
         if arrival.repair:
             return Outcome.RECOVERED  # A1
         asked = bool(self.asked.within(*piece))
@@ -445,7 +450,7 @@ class JudgedStream(KeptGaps):
             long = self._elapsed.at_least(gap.revealed, arrival.first) > HORIZON_NS
             since = gap.before if gap.before is not None else gap.revealed
             soon = arrival.last.at_ns - since.at_ns <= LATEST_NS
-            self._older = older and long and soon
+            self._older, self._by_id = older and long and soon, older
             return Outcome.REORDERED
         if asked:
             return Outcome.RECOVERED  # A4
@@ -487,6 +492,8 @@ class JudgedStream(KeptGaps):
             self.undecidable += size
         elif outcome is Outcome.REORDERED:
             self._latest_ns = max(self._latest_ns, took_ns)
+            if self._by_id or took_ns >= self._interval_ns:
+                self._surely_ns = max(self._surely_ns, took_ns)
             if self._is_overtaken(piece):
                 self.reordered.add(*piece, part.last)
                 if self._older:
@@ -505,7 +512,9 @@ class JudgedStream(KeptGaps):
                 continue
             more = answered.copied((first, stop), self._requests.times_named(first))
             if self._is_late_original(answered, event):
-                self._latest_ns = max(self._latest_ns, event.at_ns - gap.revealed.at_ns)
+                after_ns = event.at_ns - gap.revealed.at_ns
+                self._latest_ns = max(self._latest_ns, after_ns)
+                self._surely_ns = max(self._surely_ns, after_ns)
                 self._was_late(gap, first, stop, answered.took_ns)
             elif more and not answered.resent:
                 self.ways.late.add(first, stop)

@@ -95,7 +95,7 @@ class OtherWays:
         """The originals of what was repaired may come later still, or where the capture has a hole.
 
         Args:
-            latest_ns: so long after they showed to be missing others came; as long as a tick.
+            latest_ns: so long after they showed to be missing others surely came.
         """
         for gap in gaps:
             asked, shown_ns = gap.requested, gap.revealed.at_ns

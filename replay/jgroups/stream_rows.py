@@ -136,7 +136,7 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, unasked
     }
     if row["recovered"] or row["recovered_or_late"]:
         row["recovery_ns"] = window.recovery.percentiles()
-    if window.unasked_long or ended[Outcome.UNASKED] or ended[Outcome.STOPPED] or _between(window):
+    if window.may_have_had_more(over=over) or _between(window):
         row["delivered"] = None
         row["unknown"]["delivered"] = _MAY_HAVE_COME
     _without(row, RangeSet([*window.unrecovered, *yet]), window.ways.may_have_had())

@@ -186,6 +186,20 @@ WENT_ON: Final = {
 }
 
 
+def as_told(counts: dict[Outcome, int], *, over: bool) -> dict[Outcome, int]:
+    """How many seqnos ended which way.
+
+    Args:
+        over: the capture is; else what was open then is counted as how it ends if not.
+    """
+    if over:
+        return counts
+    told = counts | dict.fromkeys(WENT_ON, 0)
+    for early, late in WENT_ON.items():
+        told[late] += counts[early]
+    return told
+
+
 @dataclass(slots=True)
 class Part:
     """Seqnos of one gap that ended the same way."""

@@ -1308,11 +1308,13 @@ def test_what_arrives_after_this_member_left_is_no_loss_of_it() -> None:
 
 @pytest.mark.rule("V13")
 def test_a_capture_that_begins_in_mid_stream_starts_at_the_first_message() -> None:
-    told = heard("B", msg(1, by=B), msg(500), msg(502), msg(499), 2000)
-    assert told.told("start_known", "delivered") == {
+    story = [msg(1, by=B), msg(500), msg(502), msg(499)]
+    assert heard("B", *story).told("start_known", "delivered") == {
         "start_known": False,
         "delivered": [[500, 500]],
     }
+    told = heard("B", *story, 2000)
+    assert told.told("delivered") == {"delivered": None}, "nobody asks for 501"
     assert told.gaps() == [("sent before the capture", [[501, 501]])]  # for all that it shows
 
 

@@ -393,6 +393,14 @@ def test_who_asks_at_a_tick_and_then_no_more_while_the_capture_goes_on_has_it_or
     assert heard(B, *story).gaps() == [("open at the capture's end", [[2, 2]])]
 
 
+def test_what_was_sent_before_the_capture_and_is_asked_for_no_more_may_have_come() -> None:
+    # flags-1 at A: of 21 to 33 only the repairs of 32 and 33, out of band, are in the capture.
+    asked = request(*range(21, 34))
+    story = [ack(20, 1), data(34, oob=True), TICK, asked, data(32, 33, oob=True)]
+    assert heard(B, *story).told("delivered") == {"delivered": [[34, 34], [32, 33]]}
+    assert heard(B, *story, 3 * TICK).told("delivered") == {"delivered": None}
+
+
 def test_what_the_last_tick_does_not_name_has_come_since_the_one_before_or_was_given_up() -> None:
     # u3-loss-bidir-2 at C without 30 % of its frames: the repair of 4 came between the last two.
     story = [data(1), data(3), data(5), TICK, ack(1, 1), *3 * [request(2, 4), TICK], request(2)]
@@ -712,6 +720,16 @@ def test_a_member_speaks_until_its_last_frame_in_whatever_order_runs_are_told() 
     for frame in (9, 5):  # the run of which the last frame is 5 ends when another one begins
         life.spoke(Mark(frame, frame))
     assert life.last == Mark(9, 9)
+
+
+@pytest.mark.parametrize(("original", "lost"), [(3, None), (9, 2)])
+def test_a_repair_shows_no_loss_where_another_original_came_behind_its_request(
+    original: int, lost: int | None
+) -> None:
+    # messy-1 at C: 34 and 35 came 343 ms after they were missing, their originals not captured.
+    late = [data(1, ip_id=2), data(3, ip_id=4), 240, request(2), 4, data(2, ip_id=original)]
+    story = [*late, data(5, ip_id=10), 340, request(4), 2, data(4, ip_id=20), TICK, ack(5, 1)]
+    assert heard(B, *story, 4 * TICK).told("lost") == {"lost": lost}
 
 
 def test_a_repair_that_was_not_asked_for_is_no_certain_loss_if_the_capture_lacks_frames() -> None:
