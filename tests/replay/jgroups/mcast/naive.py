@@ -245,7 +245,8 @@ class NaiveSender:
         self.raised_ms = 0
         self.stalls: list[tuple[int, str | None, bool]] = []  # filled by, who made room, proven
         self.sent_ms: int | None = None
-        self.pauses: list[int] = []  # before its rows, and within them
+        self.pauses: list[int] = []  # before its rows, and once within each
+        self.within_ms: int | None = None  # when that was
 
     def view(self, members: set[str], now_ms: int) -> None:
         """A view of the sender and ``members``."""
@@ -279,8 +280,9 @@ class NaiveSender:
             at_once = self.raised_by is None or now_ms - self.raised_ms <= 20
             longer = now_ms - self.sent_ms > 2 * max(self.pauses[-4:], default=0)
             self.stalls.append((self.full_at, self.raised_by, at_once and longer))
-        elif self.sent_ms is not None and (now_ms > self.sent_ms or self.pauses[-1:] != [0]):
+        elif self.sent_ms is not None and (now_ms > self.sent_ms or self.within_ms != now_ms):
             self.pauses.append(now_ms - self.sent_ms)
+            self.within_ms = now_ms if now_ms == self.sent_ms else self.within_ms
         self.full_at, self.raised, self.sent_ms = None, False, now_ms
         self.high = seqno
         if not self.map:

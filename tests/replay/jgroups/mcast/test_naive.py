@@ -159,6 +159,8 @@ SENT = st.lists(
 
 @settings(max_examples=100)
 @given(SENT, st.integers(1, 8))
+@example([("view", 4, 0, False), *[("send", 2, 0, False), ("ack", 2, 0, False)] * 2,
+          ("send", 2, 0, False), ("ack", 2, 0, False), ("send", 1, 0, False)], 1)  # fmt: skip
 def test_the_sender_agrees_with_the_naive_one(story: list[Told], capacity: int) -> None:
     """``seqno`` of an ACK is told as its distance below the highest sent."""
     naive = NaiveSender(capacity)
