@@ -105,7 +105,7 @@ class OtherWays:
                 (Outcome.REPAIRED, None if asked is None else asked.at_ns - shown_ns),
             ):
                 part = gap.parts.get(outcome)
-                if part is not None and after_ns is not None and after_ns < LATER * latest_ns:
+                if part is not None and after_ns is not None and 0 <= after_ns < LATER * latest_ns:
                     self.late |= part.ranges
 
     def may_have_come(self, gaps: Iterable[Gap]) -> None:
