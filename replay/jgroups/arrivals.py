@@ -26,6 +26,7 @@ from seqaudit.replay.jgroups.acked_copies import AckedCopies
 from seqaudit.replay.jgroups.answered import ANSWERED, Answered
 from seqaudit.replay.jgroups.evidence import HORIZON_NS, LATEST_NS, Beginning
 from seqaudit.replay.jgroups.kept_gaps import KeptGaps
+from seqaudit.replay.jgroups.lateness import Filling, Lateness
 from seqaudit.replay.jgroups.other_ways import OtherWays
 from seqaudit.replay.jgroups.own_requests import OwnRequests
 from seqaudit.replay.sequence.durations import Durations
@@ -50,6 +51,8 @@ from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
 
 #: A gap that was asked for, or revealed, this many ticks before the end of the capture is not open.
 TICKS_TO_LOSE: Final = 3
+#: How gaps end by what comes.
+_CAME: Final = (Outcome.RECOVERED, Outcome.EITHER, Outcome.REORDERED)
 #: How a gap may end in the capture that says nothing of what was sent before it.
 _OPEN_TO_DOUBT: Final = (
     Outcome.RECOVERED,
@@ -120,11 +123,8 @@ class JudgedStream(KeptGaps):
         self._by_design = False  # what arrives now is OOB: no reordering (6, traps)
         self._waiting: list[tuple[int, int, Part]] = []
         self._ticket = count()
-        self._filling: Arrival | None = None
-        self._older = False  # what fills a gap now was sent before what revealed it
-        self._resent = False  # it was sent after it
-        self._latest_ns = 0  # how long after it showed that it was missing an original came
-        self._surely_ns = 0  # of those that are one by their IP id, or by a tick without request
+        self._filling: Filling | None = None  # a gap, now
+        self._lateness = Lateness(interval_ns)
 
     def _begin(self, start: int) -> None:
         """A new window that expects ``start``; what was counted stays."""
@@ -348,22 +348,14 @@ class JudgedStream(KeptGaps):
         """What of [first, stop) ticks ask for as long as it is missing."""
         return self.asked.within(first, stop)
 
-    def by_outcome(self, *, over: bool) -> dict[Outcome, int]:
-        """How many ended which way.
-
-        Args:
-            over: the capture is; else what was open then is counted as how it ends if not.
-        """
-        return as_told(self.counts, over=over)
-
     def lacks_messages(self) -> bool:
         """Does the capture lack some that the member had, by its own words?"""
         return bool(self.left_out) or self.unasked_long or self.counts[Outcome.UNCAPTURED] > 0
 
     def may_have_had_more(self, *, over: bool) -> bool:
         """Were messages not, or no longer, asked for that the capture lacks, whenever they were
-        sent? See ``by_outcome``."""
-        told = (self.by_outcome(over=over), as_told(self._settled, over=over))
+        sent? See ``as_told``."""
+        told = (as_told(self.counts, over=over), as_told(self._settled, over=over))
         return self.unasked_long or any(n[Outcome.UNASKED] or n[Outcome.STOPPED] for n in told)
 
     def asked_though_come(self) -> RangeSet:
@@ -393,12 +385,12 @@ class JudgedStream(KeptGaps):
                 self._settle(gap, stop)
         open_ = any(self.open_at_end.values()) or any(self._settled[early] for early in WENT_ON)
         until_ns = self.open_until_ns if open_ else None
-        late_ns = LATEST_NS if self._latest_ns > HORIZON_NS else self._interval_ns  # A2
+        late_ns = LATEST_NS if self._lateness.latest_ns > HORIZON_NS else self._interval_ns  # A2
         yet_ns = self.ways.may_come_yet(self.gaps, self._elapsed, end, late_ns)
         self.open_until_ns = max(until_ns or 0, yet_ns) or None
         if self.lacks_messages():
             self.ways.may_have_come(self.gaps)
-        self.ways.may_come_late(self.gaps, self._surely_ns)
+        self.ways.may_come_late(self.gaps, self._lateness.surely_ns)
 
     def _settle(self, gap: Gap, stop: int) -> None:
         for outcome in _OPEN_TO_DOUBT:
@@ -436,21 +428,22 @@ class JudgedStream(KeptGaps):
     # -- judging ---------------------------------------------------------------------------------
 
     def _judge(self, gap: Gap, piece: Range, arrival: Arrival) -> Outcome:
-        self._filling = arrival
-        self._older, self._by_id, self._resent = False, False, arrival.repair
+        self._filling = Filling(arrival, resent=arrival.repair)
         if arrival.repair:
             return Outcome.RECOVERED  # A1
         asked = bool(self.asked.within(*piece))
         first = self._newer(gap, arrival.fresh_id, arrival.first)
         last = self._newer(gap, arrival.last_fresh_id, arrival.last)
         newer, older = bool(first and last), first is False and last is False
-        self._resent = newer
+        self._filling = Filling(arrival, resent=newer)
         too_soon = not asked and self._nobody_can_have_asked(gap, piece, arrival, newer=newer)
         if too_soon or older:  # A2, A3
             long = self._elapsed.at_least(gap.revealed, arrival.first) > HORIZON_NS
             since = gap.before if gap.before is not None else gap.revealed
             soon = arrival.last.at_ns - since.at_ns <= LATEST_NS
-            self._older, self._by_id = older and long and soon, older
+            self._filling = Filling(
+                arrival, original=older, overtaken=older and long and soon, resent=newer
+            )
             return Outcome.REORDERED
         if asked:
             return Outcome.RECOVERED  # A4
@@ -478,25 +471,25 @@ class JudgedStream(KeptGaps):
         if part.last is None:
             return
         heapq.heappush(self._waiting, (piece[1], next(self._ticket), part))
-        took_ns = part.last.at_ns - gap.revealed.at_ns
+        if outcome not in _CAME:
+            return
+        took_ns, filling = part.last.at_ns - gap.revealed.at_ns, self._filling
+        assert filling is not None, "what came was judged"
         if outcome in (Outcome.RECOVERED, Outcome.EITHER):
             self.recovery.add(took_ns, size)  # V10
         if outcome is Outcome.RECOVERED:
             self.lost.add(*piece)  # V1
             self.useful += size
-            filling = self._filling
-            assert filling is not None
-            fresh_id = None if filling.repair else filling.fresh_id  # it counts by itself
-            self._answered.append(Answered(piece, gap, fresh_id, took_ns, self._resent))
+            arrival = filling.arrival
+            fresh_id = None if arrival.repair else arrival.fresh_id  # it counts by itself
+            self._answered.append(Answered(piece, gap, fresh_id, took_ns, filling.resent))
         elif outcome is Outcome.EITHER:
             self.undecidable += size
         elif outcome is Outcome.REORDERED:
-            self._latest_ns = max(self._latest_ns, took_ns)
-            if self._by_id or took_ns >= self._interval_ns:
-                self._surely_ns = max(self._surely_ns, took_ns)
+            self._lateness.came(took_ns, sure=filling.original)
             if self._is_overtaken(piece):
                 self.reordered.add(*piece, part.last)
-                if self._older:
+                if filling.overtaken:
                     self.overtaken.add(*piece, part.last)
 
     def _is_overtaken(self, piece: Range) -> bool:
@@ -512,9 +505,7 @@ class JudgedStream(KeptGaps):
                 continue
             more = answered.copied((first, stop), self._requests.times_named(first))
             if self._is_late_original(answered, event):
-                after_ns = event.at_ns - gap.revealed.at_ns
-                self._latest_ns = max(self._latest_ns, after_ns)
-                self._surely_ns = max(self._surely_ns, after_ns)
+                self._lateness.came(event.at_ns - gap.revealed.at_ns, sure=True)
                 self._was_late(gap, first, stop, answered.took_ns)
             elif more and not answered.resent:
                 self.ways.late.add(first, stop)

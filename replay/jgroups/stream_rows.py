@@ -14,7 +14,7 @@ from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.report_rows import CapacityRow, JGroupsStreamRow
 from seqaudit.replay.jgroups.stream import NumberedStream
-from seqaudit.replay.sequence.gaps import WENT_ON, Gap, GapFigures, Outcome
+from seqaudit.replay.sequence.gaps import WENT_ON, Gap, GapFigures, Outcome, as_told
 from seqaudit.replay.sequence.ranges import RangeSet, inclusive
 
 #: Which end of a stream is here.
@@ -103,7 +103,7 @@ def received(row: JGroupsStreamRow, window: JudgedStream, *, over: bool, unasked
         over: the capture ended with the conversation: what was missing then may still have come.
         unasked: what came as a repair for which it was not seen to ask may have come before.
     """
-    ended, open_ = window.by_outcome(over=over), window.open_at_end
+    ended, open_ = as_told(window.counts, over=over), window.open_at_end
     yet = [] if over else [*open_[Outcome.CUT_OFF]]
     row |= {
         "open_at_end": sum(ended[outcome] for outcome in WENT_ON),

@@ -24,14 +24,13 @@ from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import BY_HIGHEST, Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet, total
 
+#: How gaps end that nobody asked for.
+_UNASKED: Final = (Outcome.UNCAPTURED, Outcome.UNASKED, Outcome.NOT_YET, Outcome.UNTOLD)
+
 
 def results(engine: McastEngine, capture: int, end_ns: int) -> list[Result]:
     """Everything there is to say about one cluster in one capture."""
     return list(_McastFindings(engine, capture).rows())
-
-
-#: How gaps end that nobody asked for.
-_UNASKED: Final = (Outcome.UNCAPTURED, Outcome.UNASKED, Outcome.NOT_YET, Outcome.UNTOLD)
 
 
 class _McastFindings(WindowReporter[McastStream]):
