@@ -116,6 +116,16 @@ class SeenViews:
         """Is a member in the newest view? Null: it was not seen."""
         return None if self._newest is None else member in self._newest.members
 
+    def left_out(self, sender: str, member: str | None) -> bool:
+        """Was a sender in a view with a member, and is not in the newest, which was told to one
+        that joins while the multicast is not in the capture?"""
+        told = [view for view, _, _ in self.views if member in view.members]
+        if not told or sender in told[-1].members:
+            return False
+        newest = told[-1].creator, told[-1].number
+        cast = any(cast[:2] == newest for cast in self._casts)
+        return not cast and any(sender in view.members for view in told)
+
     def elders(self, sender: str) -> set[str] | None:
         """Who was there when the newest view, or one before, let a sender in, but for its creator,
         which casts it; who joined later has a window for the sender from then on. Null: anybody."""

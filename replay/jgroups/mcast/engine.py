@@ -159,6 +159,8 @@ class McastEngine:
                 receiver.finish(self.last.at_ns, life.until(self.last.at_ns))
                 if self.view is None and 1 in receiver.tracker.seen:  # all of it is in the capture
                     receiver.doubts.untold |= life.began_behind(receiver.tracker)
+                if receiver.ended is None and self.seen.left_out(stream.sender, local):
+                    receiver.doubts.untold = True  # the view that put it out is not here
                 receiver.settle(self.last)
                 self.holes.lie_over(receiver, stream.sender)
                 receiver.ways.came_outside(stream.came_outside)

@@ -394,6 +394,15 @@ class ReceiverModel(CopiesOfArrived):
                 self.gone()
             self.finish(mark.at_ns, mark.at_ns, over=False)
             self.ended = (mark, why)
+            for first, stop, last in self._recent:
+                if last.at_ns == mark.at_ns:  # a clock that ticks so slowly tells no order
+                    self.doubts.unsure.add(first, stop)
+
+    def came_behind(self, event: Event) -> None:
+        """A message or run for this window, when it had been removed."""
+        assert event.seqno is not None and event.stop_seqno is not None
+        if self.ended is not None and event.at_ns == self.ended[0].at_ns:  # or just before
+            self.doubts.may_have.add(event.seqno, event.stop_seqno)
 
     def begin_again(self, low: int, there: Mark, *, sent_to_it: bool = False) -> None:
         """The sender is back in the view: a new window at ``low`` (R16, R17).

@@ -103,6 +103,8 @@ class McastStream(NumberedStream):
         self.outside_membership += event.count
         self.outsiders.append(event)
         self.came_outside.add(event.seqno, event.stop_seqno)
+        if self.receiver is not None:
+            self.receiver.came_behind(event)
 
     def delivered_until(
         self, receiver: ReceiverModel, member: str, view: Event | None

@@ -414,6 +414,34 @@ def test_what_comes_just_before_the_own_view_with_its_sender_may_have_met_no_win
     assert (row["delivered"], row["delivered_unsure"]) == ([[1, 2]], unsure)
 
 
+@pytest.mark.rule("W3")
+def test_what_has_the_time_of_the_view_that_ends_its_window_may_have_met_it_or_not() -> None:
+    """A clock that ticks slowly: which of the two came first is not told."""
+    same = -1
+    before = heard("B", JOINED, msg(1, by=C), msg(2, by=C), same, view("AB", 3, 1))
+    assert before.told("delivered", "delivered_unsure", sender=C) == {
+        "delivered": [[1, 2]], "delivered_unsure": [[2, 2]],
+    }  # fmt: skip
+    behind = heard("B", JOINED, msg(1, by=C), view("AB", 3, 1), same, msg(2, by=C), msg(3, by=C))
+    assert behind.told("delivered", "delivered_unsure", sender=C) == {
+        "delivered": [[1, 1]], "delivered_unsure": [[2, 2]],
+    }  # fmt: skip
+
+
+@pytest.mark.rule("W3")
+@pytest.mark.rule("R15")
+def test_the_view_that_put_a_sender_out_may_not_be_in_the_capture() -> None:
+    """A coordinator tells one that joins of the fifth view, without C; its own multicasts are not
+    captured, the third or fourth view among them."""
+    founded = join_rsp("AC", 2, to=C, digest={"A": (0, 0)})
+    later = join_rsp("AD", 5, to=D, digest={"A": (9, 9)})
+    told = heard("A", founded, msg(1, 4, by=C), later)
+    assert told.stream(C)["delivered"] is None
+    assert "put out by a view that is not in this capture" in told.stream(C)["unknown"]["delivered"]
+    stays = heard("A", founded, msg(1, 4, by=C), join_rsp("ACD", 5, to=D, digest={"A": (9, 9)}))
+    assert stays.delivered(C) == [[1, 4]]
+
+
 @pytest.mark.rule("W1")
 @pytest.mark.parametrize("joined", [False, True])
 def test_a_view_lets_nobody_in_at_a_member_that_may_not_have_joined_yet(joined: bool) -> None:
