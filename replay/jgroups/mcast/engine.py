@@ -271,6 +271,7 @@ class McastEngine:
                 told = self.streams.get(f"{self.cluster}|{member}")
                 if told is not None and told.receiver is not None:
                     self._window(told, int(levels[0]), mark).level(int(levels[0]), mark)
+                    self._install_delivered(told)
         elif event.kind is Kind.HIGHEST:
             self._told_highest(stream, event)
         else:
@@ -278,6 +279,7 @@ class McastEngine:
             self.epoch.joined = True
             if event.kind is Kind.ACK:
                 self._window(stream, event.seqno, mark).level(event.seqno, mark)
+                self._install_delivered(stream)
             else:
                 window = self._window(stream, event.seqno - 1, mark)
                 window.own_request(event, self.parameters.value("max_xmit_req_size"))
@@ -344,10 +346,7 @@ class McastEngine:
         self._note_view(event)
         if event.kind is Kind.VIEW:
             stream.pending_views.append((event.seqno, event))
-        while stream.pending_views and stream.pending_views[0][0] <= receiver.window.low:
-            self._install_from(stream.pending_views.popleft()[1])
-            if stream.receiver is not receiver:
-                break
+        self._install_delivered(stream)
 
     def _outside(self, stream: McastStream, event: Event) -> None:
         stream.came_for_no_window(event)
@@ -418,6 +417,10 @@ class McastEngine:
                 told = stream.delivered_until(receiver, local, view)
                 self.reports_interval[stream.key] = told
 
+    def _install_delivered(self, stream: McastStream) -> None:
+        for view in stream.delivered_views():
+            self._install_from(view)
+
     def _install_from(self, event: Event) -> None:
         view = self._see_view(event)
         if view is not None and self.excluded is None:
@@ -456,6 +459,8 @@ class McastEngine:
             back = receiver.ended is not None
             if unseen if back else part is not None and stream.sender not in part:
                 receiver.doubts.untold = True  # a view that let its sender in or out is not here
+                if not back:
+                    receiver.replaced(mark, self._installed_at)
             low = int(digest[stream.sender][0]) if stream.sender in digest else None
             if detail.get("merge") and low is not None:
                 receiver.merge(low, mark, stream.ever, self._installed_at)
@@ -479,15 +484,9 @@ class McastEngine:
         self.epoch.joined = True
         for stream in self.streams.values():
             if stream.receiver is not None and stream.sender not in own:
-                self._forget(stream)
+                stream.forget()
                 stream.outsiders.extend(self.epoch.waiting.of(stream.sender))
         self.epoch.waiting.take()
-
-    def _forget(self, stream: McastStream) -> None:
-        """It had no window yet."""
-        stream.outside_membership += stream.arrivals
-        stream.receiver = None
-        stream.pending_views.clear()
 
     def _told_view(self, event: Event) -> None:
         """JOIN_RSP and its like: a view told to one member, not multicast."""
@@ -510,7 +509,7 @@ class McastEngine:
         self.epoch.begins(event, view)
         for stream in self.streams.values():
             if stream.receiver is not None and stream.receiver.ended is None:
-                self._forget(stream)
+                stream.forget()
         self._install(view, event)
         full = self.epoch.waiting.may_exceed(self.parameters.value("become_server_queue_size"))
         for queued in self.epoch.waiting.take():

@@ -36,6 +36,10 @@ class Origin:
         self.floor, self.since, self.spoken_at = low, there, None
         self.let_in, self.all_sent = not all_sent, all_sent
 
+    def moved(self, there: Mark) -> None:
+        """A merge replaced it: what came before may have come to the one before, or to none."""
+        self.since, self.all_sent = there, False
+
     def spoke(self, level: int, mark: Mark) -> bool:
         """Its member says that it has ``level``; true for the first word of a window that nothing
         told of: it begins no later."""

@@ -118,6 +118,7 @@ class ReceiverModel(CopiesOfArrived):
 
     def _begin(self, start: int) -> None:
         super()._begin(start)
+        self._sent_from = start  # what is sure to be sent to it begins no sooner
         self._may_be_skipped = RangeSet()  # see ``_had``
         self._asked_alone = RangeSet()  # by its last request, as HIGHEST_SEQNO and STABILITY cause
         self._asked_idle = RangeSet()  # of these, when no new one had come for a tick
@@ -175,7 +176,7 @@ class ReceiverModel(CopiesOfArrived):
 
     def _sent_before(self, stop: int) -> None:
         """What is below may have been sent before the window was there, and have come then."""
-        self.ways.by_rebuilt.add(self.start, max(self.start, stop))
+        self.ways.by_rebuilt.add(self._sent_from, max(self._sent_from, stop))
         self.origin.all_sent = True
 
     def _accept(self, event: Event, first: int, stop: int, arrival: Arrival) -> None:
@@ -358,13 +359,22 @@ class ReceiverModel(CopiesOfArrived):
             self.tracker.known_stop = stop
         self.tracker.reveal(low + 1, mark, BY_MERGE)
         self._end_below(low + 1, Outcome.UNRECOVERED)
-        self.moved = mark
-        self.window_lost(mark)
         if self.ended is not None:
+            self.moved = mark
+            self.window_lost(mark)
             self.begin_again(low, installed)
             return
         self.tracker.seen.remove(low + 1, self.tracker.known_stop)  # stored, and not in the new one
         self.window = Window(low, self.window.capacity, document=self.window.document)
+        self.replaced(mark, installed)
+
+    def replaced(self, mark: Mark, there: Mark) -> None:
+        """Its window is another one since then: what came before may have met the one before, or
+        none."""
+        self.moved = mark
+        self.window_lost(mark)
+        self._sent_from = self.window.low + 1
+        self.origin.moved(there)
 
     def _end_below(self, stop: int, outcome: Outcome) -> list[Range]:
         """What never came is lost if this member asked for it or had no room. What nobody asked for

@@ -1,7 +1,7 @@
 """One sender's multicasts in one capture, and what each member says of them."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from seqaudit.decoders.contract.events import Kind
@@ -105,6 +105,20 @@ class McastStream(NumberedStream):
         self.came_outside.add(event.seqno, event.stop_seqno)
         if self.receiver is not None:
             self.receiver.came_behind(event)
+
+    def forget(self) -> None:
+        """It had no window yet."""
+        self.outside_membership += self.arrivals
+        self.receiver = None
+        self.pending_views.clear()
+
+    def delivered_views(self) -> Iterator[Event]:
+        """Those whose turn it is since its window was asked last; one may end that."""
+        asked = self.receiver
+        while asked is self.receiver and asked is not None and self.pending_views:
+            if self.pending_views[0][0] > asked.window.low:
+                return
+            yield self.pending_views.popleft()[1]
 
     def delivered_until(
         self, receiver: ReceiverModel, member: str, view: Event | None

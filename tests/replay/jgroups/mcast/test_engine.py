@@ -258,6 +258,36 @@ def test_what_a_replaced_window_had_stored_above_the_digest_comes_again() -> Non
 
 
 @pytest.mark.rule("R19")
+def test_what_the_window_of_a_merge_lacks_may_have_come_before_it_was_there() -> None:
+    """7 and 8 had come to the one before, or to none, and are asked for by the new one: of 9, whose
+    copy the capture lacks, no request tells that the path lost it; that of 11 does."""
+    merge = view("ABC", 3, 2, digest={"A": (2, 2), "C": (6, 9)}, merge=True)
+    split = (JOINED, msg(1), msg(1, 3, by=C), ack(3, of=C), 3000, msg(7, 8, by=C), merge)
+    asked = (msg(10, by=C), 600, xmit_req(7, 8, 9, of=C), xmit_rsp(7, 9, by=C), 600, ack(10, of=C))
+    told = heard("B", *split, *asked, msg(12, by=C), 600, xmit_req(11, of=C), xmit_rsp(11, by=C))
+    assert [found for found in told.findings() if found[0] == "MC001"] == [
+        ("MC001", "proven", [[11, 11]]), ("MC001", "likely", [[9, 9]]),
+    ]  # fmt: skip
+    assert told.told("lost", "lost_seqnos", sender=C) == {"lost": None, "lost_seqnos": [[11, 11]]}
+
+
+@pytest.mark.rule("R19")
+@pytest.mark.rule("W2")
+def test_a_view_is_installed_when_an_own_word_says_that_it_was_delivered() -> None:
+    """What was before it is missing here, and the view that had put C out. Its own part of the
+    cluster is told to have had a view without C: what came of C before met no window, and that it
+    is asked for does not show that it was dropped inside."""
+    merge = view("CB", 6, 5, by=C, digest={"C": (3, 3)}, merge=True)
+    detail = json.loads(merge.detail or "{}")
+    parts = [{"id": [C, 5], "members": [C]}, {"id": [B, 4], "members": [B]}]
+    detail["view"]["subgroups"] = parts
+    merge = replace(merge, detail=json.dumps(detail))
+    came = (msg(4, by=C), merge, msg(6, by=C), 200, ack(4, of=C), xmit_req(5, of=C), 40, merge)
+    told = heard("B", JOINED, 3000, *came, 20, msg(7, by=C), 60, ack(7, of=C))
+    assert ("MC005", "likely", [[5, 5]]) in told.findings()
+
+
+@pytest.mark.rule("R19")
 def test_what_a_merge_skipped_and_nobody_asked_for_may_have_come_past_the_capture() -> None:
     merge = view("ABC", 3, 2, digest={"A": (2, 2), "C": (6, 6)}, merge=True)
     told = heard("B", JOINED, msg(1), msg(1, by=C), msg(3, by=C), 3000, merge)
