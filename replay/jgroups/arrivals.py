@@ -273,6 +273,9 @@ class JudgedStream(KeptGaps):
         lately = RangeSet() if over else missing & (self.asked - long)
         self.ways.answered |= lately
         lacks = self.lacks_messages() or bool(missing - self.asked)
+        for part in missing if over and lacks else ():
+            once = RangeSet(self.asked.within(*part)) - RangeSet(self._asked_at_ticks(*part))
+            self.ways.answered |= once
         for part in lately if lacks else ():  # the repair as well, it may be
             self.tracker.close_within(*part, Outcome.STOPPED, None)
         for first, stop in missing if over else ():

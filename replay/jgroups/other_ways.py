@@ -36,8 +36,8 @@ class OtherWays:
             copies than were asked for.
         yet: repaired, and the original may come behind the end of a capture that ends just then.
         in_holes: may have come in bytes of a TCP connection that the capture lacks.
-        answered: asked for, and not for three ticks before its window was removed: that no copy is
-            in the capture does not say that none came.
+        answered: asked for, and not for three ticks before its window was removed, or for once, as
+            no tick asks for it: that no copy is in the capture does not say that none came.
         unread: asked for at no tick, and the capture may lack that it had come: what HIGHEST_SEQNO
             names a member asks for at once, also if it is just reading it.
     """

@@ -1056,6 +1056,17 @@ def test_a_lost_tail_whose_only_repair_is_lost_stays_missing() -> None:
     assert told.findings() == [("MC002", "likely", [[2, 2]]), ("MC003", "proven", [[2, 2]])]
 
 
+@pytest.mark.rule("N9")
+@pytest.mark.rule("V2")
+def test_that_nobody_asks_for_a_tail_again_says_nothing_where_others_are_not_captured() -> None:
+    """No tick asks for it, come or not. Nobody asked for 2, so the capture may lack what came."""
+    told = heard("B", JOINED, msg2(1), msg2(3), 2000, highest(4, system="nakack2"),
+                 xmit_req(4, system="nakack2"), 5000)  # fmt: skip
+    assert told.told("unrecovered", "unrecovered_seqnos") == {
+        "unrecovered": None, "unrecovered_seqnos": [],
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("then", "unrecovered"),
     [((), 1), ((300, xmit_req(2, 3, system="nakack2")), 0), ((msg2(5),), 0)],
