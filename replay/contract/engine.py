@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Protocol, Self
 
 import pyarrow as pa
 
+from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract import results
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.finding import Finding, PlacedFinding
@@ -68,6 +69,18 @@ class Row(NamedTuple):
     fresh_id: int | None
     last_fresh_id: int | None
     detail: str | None
+
+    def event(self) -> Event:
+        """As an engine takes it."""
+        return Event(
+            frame=self.frame, index=self.place, last_frame=self.last_frame, at_ns=self.at_ns,
+            last_at_ns=self.last_at_ns, system=self.system, stream=self.stream,
+            source=self.source, destination=self.destination, kind=Kind(self.kind),
+            wire_kind=self.wire_kind, seqno=self.seqno, stop_seqno=self.stop_seqno,
+            count=self.messages, conn_id=self.conn_id, stamp=self.stamp, flags=Flag(self.flags),
+            size=self.size, fresh_id=self.fresh_id, last_fresh_id=self.last_fresh_id,
+            detail=self.detail,
+        )  # fmt: skip
 
 
 #: The columns of EVENTS that a row holds.

@@ -92,7 +92,8 @@ class RaimsEngine:
         if self.links.waiting and not self.links.is_waiting_after(row[4], silent_ns):
             return False
         if row[6] == "raims":
-            if not self.state.steady.takes(row):
+            holds = bool(self.links.waiting) and self._holds(row)
+            if not holds and not self.state.steady.takes(row):
                 return False
             self.messages += row[15]
             if not row[8].startswith((PGM, INBOX)):
@@ -114,6 +115,13 @@ class RaimsEngine:
             self._before_ns = max(row[4], row[5])
         self.state.last_ns = max(self.state.last_ns, row[4], row[5])
         return True
+
+    def _holds(self, row: Row) -> bool:
+        """A message of a TSI that waits for a packet before it: it is no event so far."""
+        if row[12] != "DATA" or row[11] != Kind.DATA or self.members.is_own(row[9]):
+            return False
+        link = self.links.pgm.get((row.stream or "").partition("|")[0])
+        return link is not None and not link.own and link.holds(row)
 
     def parts(self, row: Row) -> bool:
         """Is it a packet of a PGM link by which one falls out of the window, or before which one

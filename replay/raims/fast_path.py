@@ -87,11 +87,12 @@ class SteadyStreams:
         clock = self._clocks.of.get(event.source) if link_name.startswith(PGM) else None
         self._streams[name] = Steady(link_name, link, stream, window, peer, publisher, clock)
 
-    def takes(self, row: Any) -> bool:
+    def takes(self, row: Any, handed: Mark | None = None) -> bool:
         """Messages in order; false: nothing was changed, the row has to be fed.
 
         Args:
             row: as ``stage`` has it.
+            handed: when its link handed it on, as it had waited for others; null: it came just now.
         """
         steady = self._streams.get(row[8])
         if steady is None:
@@ -112,14 +113,21 @@ class SteadyStreams:
             or not seqno & BASES - 1
             or stop - seqno != count
             or stream.seen.stop() != before + 1
-            or (steady.link is not None and not steady.link.passes(fresh_id, last_fresh_id))
         ):
             return False
+        if handed is not None:
+            if chain is not None or steady.peer is None:
+                return False
+            at_ns, last = handed.at_ns, handed
+        elif steady.link is not None and not steady.link.passes(fresh_id, last_fresh_id):
+            return False
+        else:
+            last = Mark(row[3], last_at_ns)
         if steady.name.startswith(PGM) and not self._convergence.is_followed(stream):
             return False
         publisher, peer, window = steady.publisher, steady.peer, steady.window
         clock, ahead_ns = steady.clock, at_ns - stamp
-        if clock is not None and not clock.goes_on(ahead_ns):
+        if handed is None and clock is not None and not clock.goes_on(ahead_ns):
             return False
         if peer is None:
             why = publisher.goes_on(subject, seqno, stop, chain, stamp)
@@ -128,7 +136,7 @@ class SteadyStreams:
             spread(self._own_skew, ahead_ns)
             if clock is not None:
                 clock.ahead_ns, clock.frame = ahead_ns, row[1]
-            stream.goes_on(row, why)
+            stream.goes_on(row, last, why)
             return True
         if not peer.is_steady(at_ns, steady.name):
             return False
@@ -147,13 +155,13 @@ class SteadyStreams:
         why = publisher.goes_on(subject, seqno, stop, chain, stamp)
         if why is None:
             return False
-        if steady.link is None or not steady.link.repairing:
+        if handed is None and (steady.link is None or not steady.link.repairing):
             peer.clock.hears(ahead_ns)
             if clock is not None:
                 clock.ahead_ns, clock.frame = ahead_ns, row[1]
-        stream.goes_on(row, why, wanted=entry is not None)
+        stream.goes_on(row, last, why, wanted=entry is not None)
         if entry is None:
-            peer.null_route.add(count, Mark(row[3], last_at_ns))
+            peer.null_route.add(count, last)
             stream.unwanted += count
         else:
             word = "raims-9.6" if chain is None else "raims-9.9"

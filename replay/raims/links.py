@@ -41,7 +41,8 @@ NEVER_NS: Final = 1 << 63
 #: How far back a packet may be that would have come just now.
 RECENT_SQNS: Final = 65_536
 
-Ready = tuple[Event, Mark, bool]  # a message, when it is handed on, whether it had waited
+#: A message, when it is handed on, whether it had waited; a row is no event before that is known.
+Ready = tuple[Event | Row, Mark, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,7 @@ class PgmLink:
         self._timers: list[Timer] = []  # that gave packets up, ascending
         self._foreign: deque[Hole] = deque(maxlen=MAX_HELD)  # that it had not asked for, and came
         self._parted: list[int] = []  # frames behind which some did, up to another hole
-        self._held: list[tuple[int, int, Event]] = []
+        self._held: list[tuple[int, int, Event | Row]] = []
         self._order = 0
 
     @property
@@ -359,10 +360,31 @@ class PgmLink:
             return [*before, (event, event.first_mark(), False)]
         if last < self.window.next and self._mark is not None:  # it was freed since
             return [*self._release(self._mark, sqn + 1), (event, self._mark, True)]
-        if len(self._held) < MAX_HELD:
-            heapq.heappush(self._held, (sqn, self._order, event))
-            self._order += 1
+        self._hold(sqn, event)
         return []
+
+    def holds(self, row: Row) -> bool:
+        """``message`` of one that has to wait; false: it is another, and nothing has happened.
+
+        Args:
+            row: as ``stage`` has it.
+        """
+        sqn, last_sqn = row[20], row[21]
+        if sqn is None or not (self._held or self.window.holes):
+            return False
+        first = self.window.unwrap(sqn)
+        last = first if last_sqn is None or last_sqn == sqn else self.window.unwrap(last_sqn)
+        if last < self.window.next:
+            return False
+        if not any(low <= first and last < stop for low, stop in reversed(self._fresh)):
+            return False
+        self._hold(first, row)
+        return True
+
+    def _hold(self, sqn: int, message: Event | Row) -> None:
+        if len(self._held) < MAX_HELD:
+            heapq.heappush(self._held, (sqn, self._order, message))
+            self._order += 1
 
     def refused(self, last_sqn: int) -> int:
         """Packets up to one that came to this host, and that its daemon still lacked."""
@@ -505,7 +527,8 @@ class PgmLink:
         holes = self.window.holes.values()
         late = (hole.sqn for hole in holes if hole.due_ns > end_ns + self.window.slack_ns)
         stop = next(late, self.window.lead or 0)
-        return (event for sqn, _, event in self._held if sqn < stop)
+        held = (message for sqn, _, message in self._held if sqn < stop)
+        return (message.event() if isinstance(message, Row) else message for message in held)
 
     def _release(self, mark: Mark, below: int | None = None) -> list[Ready]:
         for hole in self.window.take_ended():

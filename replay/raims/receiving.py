@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.replay.contract.engine import Row
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.advisories import Outbound
@@ -45,8 +46,14 @@ class Receiving:
 
     def deliver_all(self, ready: list[Ready]) -> None:
         """Messages that their link has handed on."""
-        for event, mark, waited in ready:
-            self.deliver(event, mark, waited=waited)
+        for message, mark, waited in ready:
+            if isinstance(message, Row):
+                came = Mark(message.frame, message.at_ns)
+                started = not self._state.observer.was_not_yet(came)
+                if started and self._state.steady.takes(message, mark):
+                    continue
+                message = message.event()
+            self.deliver(message, mark, waited=waited)
 
     def deliver(self, event: Event, mark: Mark, *, waited: bool) -> None:
         """A message that its link has handed on."""

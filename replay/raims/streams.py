@@ -207,11 +207,12 @@ class RaimsStream:
         self.copies += event.count - new
         return new > 0
 
-    def goes_on(self, row: Any, why: BeganBy, *, wanted: bool = False) -> None:
+    def goes_on(self, row: Any, last: Mark, why: BeganBy, *, wanted: bool = False) -> None:
         """Messages that came once, in order: the next ones, or the first of a chained frame.
 
         Args:
             row: as ``stage`` has it.
+            last: when the last of them came, or all of them were handed on.
             wanted: the observer has subscribed to them.
         """
         self.wanted = wanted
@@ -219,7 +220,7 @@ class RaimsStream:
         seqno, stop, chain = row[13], row[14], row[16]
         self.arrivals += count
         self.bytes += size
-        self.last = Mark(row[3], row[5])
+        self.last = last
         self.seen.add(seqno, stop)
         if chain is not None:
             if len(self.chains) < MAX_FRAMES:

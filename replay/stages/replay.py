@@ -45,7 +45,6 @@ from seqaudit.replay.contract.engine import (
     Opening,
     Row,
 )
-from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.results import (
     ACCOUNT,
     FINDING,
@@ -460,17 +459,7 @@ class _Conversation:
         self.fed = row.frame, row.at_ns
         if self._takes is not None and self._takes(row):
             return
-        self._opened.engine.feed(
-            Event(
-                frame=row.frame, index=row.place, last_frame=row.last_frame, at_ns=row.at_ns,
-                last_at_ns=row.last_at_ns, system=row.system, stream=row.stream,
-                source=row.source, destination=row.destination, kind=Kind(row.kind),
-                wire_kind=row.wire_kind, seqno=row.seqno, stop_seqno=row.stop_seqno,
-                count=row.messages, conn_id=row.conn_id, stamp=row.stamp, flags=Flag(row.flags),
-                size=row.size, fresh_id=row.fresh_id, last_fresh_id=row.last_fresh_id,
-                detail=row.detail,
-            )
-        )  # fmt: skip
+        self._opened.engine.feed(row.event())
 
     def _member(self, row: Row, results: list[Result]) -> None:
         detail = json.loads(row.detail or "{}")
