@@ -3,7 +3,7 @@
 Shared by all engines of JGroups: each reads the same MEMBER and VIEW rows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -116,14 +116,22 @@ class SeenViews:
         """Is a member in the newest view? Null: it was not seen."""
         return None if self._newest is None else member in self._newest.members
 
-    def left_out(self, sender: str, member: str | None) -> bool:
+    def names_any(self, member: str | None) -> bool:
+        """Is a member in any view?"""
+        return any(member in view.members for view, _, _ in self.views)
+
+    def of(self, event: Event) -> View | None:
+        """The view that an event tells, which has been seen."""
+        return View.of(event, self._known)
+
+    def left_out(self, sender: str, member: str | None, waiting: Sequence[View | None]) -> bool:
         """Was a sender in a view with a member, and is not in the newest, which was told to one
-        that joins while the multicast is not in the capture?"""
+        that joins while the multicast is not in the capture, or is ``waiting``?"""
         told = [view for view, _, _ in self.views if member in view.members]
         if not told or sender in told[-1].members:
             return False
         newest = told[-1].creator, told[-1].number
-        cast = any(cast[:2] == newest for cast in self._casts)
+        cast = any(cast[:2] == newest for cast in self._casts) and told[-1] not in waiting
         return not cast and any(sender in view.members for view in told)
 
     def elders(self, sender: str) -> set[str] | None:

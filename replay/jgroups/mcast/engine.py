@@ -44,6 +44,7 @@ from seqaudit.replay.jgroups.mcast.streams import (
     LATEST,
     OF_WINDOWS,
     McastStream,
+    doubt_ends,
     names_nobody,
     nothing_tells,
     numbered_by,
@@ -159,8 +160,6 @@ class McastEngine:
                 receiver.finish(self.last.at_ns, life.until(self.last.at_ns))
                 if self.view is None and 1 in receiver.tracker.seen:  # all of it is in the capture
                     receiver.doubts.untold |= life.began_behind(receiver.tracker)
-                if receiver.ended is None and self.seen.left_out(stream.sender, local):
-                    receiver.doubts.untold = True  # the view that put it out is not here
                 receiver.settle(self.last)
                 self.holes.lie_over(receiver, stream.sender)
                 receiver.ways.came_outside(stream.came_outside)
@@ -168,6 +167,7 @@ class McastEngine:
                 stream.passing.finish()
             if stream.sender_model is not None:
                 stream.sender_model.finish()
+        doubt_ends(self.streams.values(), self.seen, local)
         if self.ends is not None:
             self.ends.local = self.members.local
             for stream in self.streams.values():
@@ -184,8 +184,7 @@ class McastEngine:
 
     def is_member(self) -> bool:
         """Is this one in a view that was seen, or does it multicast, if its join was not?"""
-        views = (view.members for view, _, _ in self.seen.views)
-        return self._casts() or any(self.members.local in members for members in views)
+        return self._casts() or self.seen.names_any(self.members.local)
 
     def _casts(self) -> bool:
         return any(s.arrivals > 0 and s.sender == self.members.local for s in self.streams.values())
@@ -447,14 +446,16 @@ class McastEngine:
         self.epoch.based_at = mark
         digest, part = detail.get("digest") or {}, self.members.own_part(event)
         unseen = self.members.had_another(event, current)
-        for stream in self.streams.values():
+        streams = self.streams.values()
+        held_up = any(one.sender == event.source and one.lacks_messages() for one in streams)
+        for stream in streams:
             if stream.sender_model is not None:
                 stream.sender_model.members_are(frozenset(view.members), stream.sender, mark)
             receiver = stream.receiver
             if receiver is None:
                 continue
             if stream.sender not in view.members:
-                receiver.end(mark, "its sender left the view", member_gone=False)  # R15, W3
+                receiver.end(mark, "its sender left the view", held_up=held_up)  # R15, W3
                 continue
             back = receiver.ended is not None
             if unseen if back else part is not None and stream.sender not in part:

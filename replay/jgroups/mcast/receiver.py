@@ -394,10 +394,16 @@ class ReceiverModel(CopiesOfArrived):
                 self.doubts.may_have |= untold
         return super()._end_below(stop, outcome)
 
-    def end(self, mark: Mark, why: str, *, member_gone: bool) -> None:
+    def end(
+        self, mark: Mark, why: str, *, member_gone: bool = False, held_up: bool = False
+    ) -> None:
         """The window is removed: the sender has left, or this member has.
 
         What a member misses that is dead or gone is nobody's loss.
+
+        Args:
+            mark: where the view came that says so.
+            held_up: it may have been installed before, as what it waited for here was had.
         """
         if self.ended is None:
             if member_gone:
@@ -405,7 +411,8 @@ class ReceiverModel(CopiesOfArrived):
             self.finish(mark.at_ns, mark.at_ns, over=False)
             self.ended = (mark, why)
             for first, stop, last in self._recent:
-                if last.at_ns == mark.at_ns:  # a clock that ticks so slowly tells no order
+                later = held_up and last.frame > mark.frame
+                if later or last.at_ns == mark.at_ns:  # a clock that ticks slowly tells no order
                     self.doubts.unsure.add(first, stop)
 
     def came_behind(self, event: Event) -> None:

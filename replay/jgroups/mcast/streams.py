@@ -1,7 +1,7 @@
 """One sender's multicasts in one capture, and what each member says of them."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from seqaudit.decoders.contract.events import Kind
@@ -106,6 +106,10 @@ class McastStream(NumberedStream):
         if self.receiver is not None:
             self.receiver.came_behind(event)
 
+    def lacks_messages(self) -> bool:
+        """Does the capture lack some that a member here had of it?"""
+        return self.receiver is not None and self.receiver.lacks_messages()
+
     def forget(self) -> None:
         """It had no window yet."""
         self.outside_membership += self.arrivals
@@ -153,6 +157,16 @@ class McastStream(NumberedStream):
         first = to.add(event.seqno, event.stop_seqno)
         self.further_sends += RangeSet(first).total() - RangeSet(fresh).total()
         return first
+
+
+def doubt_ends(streams: Collection[McastStream], seen: SeenViews, local: str | None) -> None:
+    """Of windows which a view may have ended that is not in this capture, or waits here for what
+    the capture lacks and the member may have had, nothing tells what they took."""
+    lacking = [caster for caster in streams if caster.lacks_messages()]
+    waiting = [seen.of(event) for caster in lacking for _, event in caster.pending_views]
+    for stream in streams:
+        if stream.receiver is not None and stream.receiver.ended is None:
+            stream.receiver.doubts.untold |= seen.left_out(stream.sender, local, waiting)
 
 
 def nothing_tells(streams: Iterable[McastStream]) -> None:

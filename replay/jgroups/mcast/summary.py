@@ -81,8 +81,8 @@ def _received(
         row["delivered"] = None
         row["unknown"]["delivered"] = (
             "messages came about when it joined, or when their sender did, or was put out by a "
-            "view that is not in this capture, or it lacked some from before the capture, and "
-            "nothing tells which of them it took"
+            "view that is not in this capture, or waits in it for what is not, or it lacked some "
+            "from before the capture, and nothing tells which of them it took"
         )
     if receiver.origin.since is None and not engine.is_member():
         row["delivered"] = None

@@ -472,6 +472,23 @@ def test_the_view_that_put_a_sender_out_may_not_be_in_the_capture() -> None:
     assert stays.delivered(C) == [[1, 4]]
 
 
+@pytest.mark.rule("W3")
+def test_a_view_that_waits_here_may_have_been_installed_when_it_came() -> None:
+    """A's first message is not in the capture, and before the view. By B's own ACK it had both."""
+    waits = (JOINED, msg(1, by=C), view("AB", 3, 2), msg(2, by=C))
+    told = heard("B", *waits, ack(2), msg(3, by=C))
+    assert told.told("delivered", "delivered_unsure", sender=C) == {
+        "delivered": [[1, 2]], "delivered_unsure": [[2, 2]],
+    }  # fmt: skip
+    unasked = heard("B", *waits, 2000, msg(3, by=C))  # so it had it, or asked unseen
+    assert unasked.stream(C)["delivered"] is None
+    assert "waits in it for what is not" in unasked.stream(C)["unknown"]["delivered"]
+    asked = heard("B", *waits, 600, xmit_req(1), 500, xmit_req(1), 500, xmit_req(1), msg(3, by=C))
+    assert asked.told("delivered", "delivered_unsure", sender=C) == {
+        "delivered": [[1, 3]], "delivered_unsure": [],
+    }  # fmt: skip
+
+
 @pytest.mark.rule("W1")
 @pytest.mark.parametrize("joined", [False, True])
 def test_a_view_lets_nobody_in_at_a_member_that_may_not_have_joined_yet(joined: bool) -> None:
