@@ -223,9 +223,10 @@ class LinkTable:
 
     def lacks(self, address: str | None) -> bool:
         """May what came from a host lack something that the capture does not hold? Whoever has an
-        inbox sends a TSI as well; of one of which nothing is captured everything is missing."""
+        inbox sends a TSI as well; of one of which nothing is captured everything is missing, also
+        where others are seen to ask for it."""
         links = self._of(address)
-        unseen = not links and address in self._have_inbox
+        unseen = address in self._have_inbox and all(link.sender is None for link in links)
         return unseen or any(link.doubtful_since(0) for link in links)
 
     def woke_late(self, address: str | None, frame: int) -> bool:

@@ -85,14 +85,19 @@ def test_what_was_taken_of_a_peer_that_seemed_silent_rests_on_it_as_well(spoken_
     assert (stream["delivered"] is None) == (not spoken_to)
 
 
-@pytest.mark.parametrize("group", [False, True])
-def test_of_a_peer_of_whose_tsi_nothing_is_captured_everything_is_missing(group: bool) -> None:
-    """Spoiled: one of eight queues was left out, with all that it sent to the group."""
+@pytest.mark.parametrize(("group", "asked"), [(False, False), (False, True), (True, False)])
+def test_of_a_peer_of_whose_tsi_nothing_is_captured_everything_is_missing(
+    group: bool, asked: bool
+) -> None:
+    """Spoiled: one of eight queues was left out, with all that it sent to the group; that another
+    daemon asks for some of it is in the capture, or not."""
     world = World()
     own: dict[str, Any] = {"source": HERE, "stream": "pgm:0909.9|"}
     world.sees(packet("ODATA", 0, **own))
     if group:
         world.sees(packet("SPM", None, stream=f"{LINK}|"))
+    if asked:
+        world.sees(packet("NAK", 0, source="10.77.0.3", detail="[[0,1]]", stream=f"{LINK}|"))
     for number, word, at in ((1, "AUTH", 0.0), (2, "PING", 40.0)):
         for moment in range(5, int(at), 5):
             world.sees(packet("SPM", 0, moment, **own))
