@@ -136,6 +136,12 @@ class MemberEnds:
         )  # fmt: skip
         self.passages.saw(lane, row)
 
+    def receiver_of(self, stream: str) -> str | None:
+        """Who is at this end of a stream that others send: whom it is for, if it came here, as one
+        member may have followed another; else the last of these."""
+        end = self.streams.get(stream)
+        return self.local if end is None or end.role != RECEIVER else end.receiver or self.local
+
     def has_end(
         self, role: str, stream: str, event: Event, receiver: str | None, conn_id: int | None
     ) -> None:

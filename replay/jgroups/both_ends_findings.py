@@ -52,7 +52,7 @@ class JGroupsEnds(MemberEnds):
         return sorted(key for key, end in self.streams.items() if end.role == SENDER)
 
     def met(self, stream: str, there: MemberEnds) -> MetEnds | None:
-        end, receiver = self.streams[stream], there.local
+        end, receiver = self.streams[stream], there.receiver_of(stream)
         if receiver is None or receiver == end.sender or there.last is None:
             return None
         to_all = end.receiver is None and together(self, there, end.sender)

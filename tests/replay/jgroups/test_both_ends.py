@@ -24,7 +24,7 @@ from seqaudit.replay.jgroups.both_ends_findings import (
 from seqaudit.replay.sequence import clocks, passages
 from seqaudit.replay.sequence.clocks import DRIFT, Bound, Clocks, Offset, Sightings
 from seqaudit.replay.stages import replay as stage
-from tests.replay.builders import ADDRESS, MS, A, B, dated
+from tests.replay.builders import ADDRESS, MS, A, B, C, dated, join_req
 from tests.replay.jgroups.unicast.builders import ack, data, member, request
 from tests.replay.jgroups.unicast.world import Plan, World
 from tests.replay.stages.test_replay import row_of
@@ -174,6 +174,18 @@ def test_a_resend_of_what_had_arrived_is_proven_with_its_frames() -> None:
     assert below is not None and above is not None
     assert below <= AHEAD <= above
     assert above - below < 20 * MS
+
+
+def test_of_members_that_followed_each_other_at_a_host_each_is_at_its_streams_end() -> None:
+    sent, came = story()
+    last = came[-1]
+    takes_over = replace(
+        join_req(by=C, to=A), frame=last.frame + 1, at_ns=last.at_ns + MS, last_at_ns=-1
+    )
+    again = replace(member(C), frame=last.frame + 1, at_ns=takes_over.at_ns)
+    at_b = replace(again, detail=json.dumps({"address": f"{ADDRESS[B]}:7800"}))
+    row = of_streams(together(sent, [*came, at_b, takes_over]))[1]
+    assert (row["receiver"], settled(row, 0, 10**16)) == (B, (1, None))
 
 
 def test_the_rule_is_judged_where_both_ends_are_and_only_there() -> None:
