@@ -55,6 +55,8 @@ class InboxLink:
         if event.seqno is None:
             return []
         if self.count(event):
+            if 0 < self._next <= self._had:  # nothing followed what it had last
+                self._misses(self._had + 1 - self._next, event.frame)
             if self._waiting:  # nobody can tell whether they were taken
                 self.doubted_frame = event.frame
             self._held = []

@@ -924,6 +924,25 @@ def test_an_inbox_packet_that_is_acknowledged_was_had_and_what_is_behind_it_goes
     assert link.uncaptured == 1
 
 
+@pytest.mark.parametrize(("acknowledged", "sure"), [(1, ["likely"]), (2, [])])
+def test_the_last_of_an_inbox_connection_was_had_if_it_is_acknowledged(
+    acknowledged: int, sure: list[str]
+) -> None:
+    """Its second packet, with PING 2, is not in the capture, and a new life of it brings PING 3."""
+    world = World()
+
+    def came(number: int, ping: int, at: float, life: int) -> None:
+        packet = replace(inbox_packet(number, at, own=False), frame=10 * ping)
+        world.engine.feed(replace(packet, detail=json.dumps({"dest_id": life})))
+        world.notice("PING", at, destination=ME, seqno=ping, fresh_id=number,
+                     stream=f"inbox:{THERE}:2>{HERE}:1|{PEER}|.PING")  # fmt: skip
+
+    came(1, 1, 0.1, 5)
+    world.engine.feed(replace(inbox_packet(1, 0.2), stamp=acknowledged, detail='{"dest_id":7}'))
+    came(1, 3, 0.3, 6)
+    assert sureness_of(world.rows()).get("RA010", []) == sure
+
+
 def test_what_waits_in_an_inbox_before_the_observer_has_said_who_it_is_is_not_lost() -> None:
     world = World()
     engine = world.engine = RaimsEngine("raims", {}, Vantage("member", HERE))
