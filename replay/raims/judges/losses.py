@@ -155,9 +155,11 @@ def _steps(
         if step.loss is None:
             continue
         sure, why = report.sure(step.loss)
-        if taken := report.unsure_of_taking(stream, report.observer):
+        if step.loss.told is not None:
+            pass  # the daemon says so itself
+        elif taken := report.unsure_of_taking(stream, report.observer):
             sure, why = Certainty.UNDECIDABLE, taken
-        elif sure is Certainty.PROVEN and step.loss.told is None:
+        elif sure is Certainty.PROVEN:
             near = report.engine.links.waits_over(stream, changes, step.mark)
             why = HELD_UP if near else _otherwise(stream, step)
             sure = Certainty.LIKELY if why else sure

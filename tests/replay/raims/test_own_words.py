@@ -924,6 +924,23 @@ def test_an_inbox_packet_that_is_acknowledged_was_had_and_what_is_behind_it_goes
     assert link.uncaptured == 1
 
 
+@pytest.mark.parametrize(("told", "sure"), [(False, ["cannot be told"]), (True, ["proven"])])
+def test_what_the_daemon_says_it_lost_it_lost_whether_it_had_dropped_the_peer_or_not(
+    told: bool, sure: list[str]
+) -> None:
+    """The second came while the peer seemed silent, so the daemon took it, or not."""
+    world = World()
+    world.notice("HB", interval=4)
+    world.data(F0)
+    world.data(F0 + 1, 20.0)
+    world.notice("PING", 20.1, source=ME, destination=PEER)
+    world.data(F0 + 5, 20.2)
+    if told:
+        world.notice("LOSS", 20.3, source=ME, destination=PEER, seqno=1, subject="_1.A",
+                     idl_msg_loss=4, ms_tot=4, ref_seqno=F0 + 5)  # fmt: skip
+    assert sureness_of(world.rows())["RA001"] == sure
+
+
 @pytest.mark.parametrize(("acknowledged", "sure"), [(1, ["likely"]), (2, [])])
 def test_the_last_of_an_inbox_connection_was_had_if_it_is_acknowledged(
     acknowledged: int, sure: list[str]
