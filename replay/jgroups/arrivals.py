@@ -266,14 +266,15 @@ class JudgedStream(KeptGaps):
             removed_ns: when the window was; null: never.
             dropped: captured, but the member had no room for it: that never came.
         """
+        unasked = RangeSet(self.tracker.missing()) - self.asked
         self._end_unasked(end_ns, dropped or RangeSet(), over=over)
         self._end_no_longer_asked(end_ns if removed_ns is None else min(removed_ns, end_ns))
         long = self._requests.until(end_ns - self._to_lose_ns())
         missing = RangeSet(self.tracker.missing())
         lately = RangeSet() if over else missing & (self.asked - long)
         self.ways.answered |= lately
-        lacks = self.lacks_messages() or bool(missing - self.asked)
-        for part in missing if over and lacks else ():
+        lacks = self.lacks_messages() or bool(unasked)
+        for part in missing if lacks else ():
             once = RangeSet(self.asked.within(*part)) - RangeSet(self._asked_at_ticks(*part))
             self.ways.answered |= once
         for part in lately if lacks else ():  # the repair as well, it may be
