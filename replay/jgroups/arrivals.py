@@ -279,7 +279,7 @@ class JudgedStream(KeptGaps):
             self.ways.answered |= once
         for part in lately if lacks else ():  # the repair as well, it may be
             self.tracker.close_within(*part, Outcome.STOPPED, None)
-        for first, stop in missing if over else ():
+        for first, stop in self.tracker.missing() if over else ():  # by gap: each has its time
             asked = RangeSet(self.asked.within(first, stop))
             late = not self._is_long(first, end_ns)
             open_ = RangeSet([(first, stop)]) - asked if late else RangeSet()

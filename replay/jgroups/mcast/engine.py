@@ -322,7 +322,7 @@ class McastEngine:
         assert event.seqno is not None
         if self.excluded is not None or not self.epoch.joined:
             self.epoch.waiting.add(event)  # what a process that begins here may take with its join
-        if self.excluded is not None or (stream.receiver and stream.receiver.ended):
+        if self.excluded is not None or stream.has_ended(event):
             self._outside(stream, event)
             return
         if stream.receiver is None:
@@ -406,7 +406,7 @@ class McastEngine:
         self._may_have_ended(event)
         for stream in self.streams.values():
             if stream.receiver is not None:
-                stream.receiver.end(mark, why, member_gone=True)
+                stream.receiver.end(mark, why)
 
     def _may_have_ended(self, view: Event | None = None) -> None:
         """Since when this member delivered nothing more nobody saw."""
@@ -455,7 +455,7 @@ class McastEngine:
             if receiver is None:
                 continue
             if stream.sender not in view.members:
-                receiver.end(mark, "its sender left the view", held_up=held_up)  # R15, W3
+                receiver.sender_left(mark, self._installed_at, held_up=held_up)  # R15, W3
                 continue
             back = receiver.ended is not None
             if unseen if back else part is not None and stream.sender not in part:

@@ -105,6 +105,8 @@ class ReceiverModel(CopiesOfArrived):
         self._last_id: int | None = None  # the newest of the datagrams so far
         self._newest: Mark | None = None  # the last message above all others: no repair
         self.ended: tuple[Mark, str] | None = None
+        self._removed: Mark | None = None  # if rows that came before may follow yet
+        self._held_up = False  # by what the capture lacks, perhaps, was the view that ended it
         self._was_silent = False  # its sender, since this member's last word, for long enough
         self._any_oob = False
         self._interval_given = interval_given
@@ -202,6 +204,7 @@ class ReceiverModel(CopiesOfArrived):
 
     def highest(self, seqno: int, mark: Mark, fresh_id: int | None) -> None:
         """HIGHEST_SEQNO(h): everything up to it exists (R11, V6, D9); again is no news (N4)."""
+        self._finish_end()
         if self.highest_told is None or seqno > self.highest_told:
             self.highest_told, self._highest_first = seqno, mark
         if seqno not in self._told:
@@ -211,6 +214,7 @@ class ReceiverModel(CopiesOfArrived):
 
     def own_request(self, event: Event, max_size: int | None) -> None:
         """XMIT_REQ sent by this member (R10, T1-T4; N7: it reveals what it names)."""
+        self._finish_end()
         mark = event.first_mark()
         ranges = [(max(a, self.start), b) for a, b in event.ranges() if b > self.start]
         self.doubts.behind = event.seqno is not None and event.seqno < self.start
@@ -274,6 +278,7 @@ class ReceiverModel(CopiesOfArrived):
 
         The same level again (R12, D5) says nothing new.
         """
+        self._finish_end()
         self.acks.see(mark)
         self.doubts.behind = seqno < self.start - 1
         same = self._shows(seqno, mark) and not self._asked_long(mark)
@@ -345,6 +350,7 @@ class ReceiverModel(CopiesOfArrived):
         is skipped (R19). Of that nobody can tell what came, but for what is in the capture: for the
         window or while its sender was out of the view.
         """
+        self._finish_end()
         if self.ended is None:
             if self.window.low >= low:
                 return
@@ -394,32 +400,50 @@ class ReceiverModel(CopiesOfArrived):
                 self.doubts.may_have |= untold
         return super()._end_below(stop, outcome)
 
-    def end(
-        self, mark: Mark, why: str, *, member_gone: bool = False, held_up: bool = False
-    ) -> None:
-        """The window is removed: the sender has left, or this member has.
-
-        What a member misses that is dead or gone is nobody's loss.
-
-        Args:
-            mark: where the view came that says so.
-            held_up: it may have been installed before, as what it waited for here was had.
-        """
+    def end(self, mark: Mark, why: str) -> None:
+        """The window is removed, as this member has gone: what it misses is nobody's loss."""
         if self.ended is None:
-            if member_gone:
-                self.gone()
+            self.gone()
             self.finish(mark.at_ns, mark.at_ns, over=False)
             self.ended = (mark, why)
-            for first, stop, last in self._recent:
-                later = held_up and last.frame > mark.frame
-                if later or last.at_ns == mark.at_ns:  # a clock that ticks slowly tells no order
-                    self.doubts.unsure.add(first, stop)
+            self._unsure_of_the_last(mark)
 
-    def came_behind(self, event: Event) -> None:
-        """A message or run for this window, when it had been removed."""
-        assert event.seqno is not None and event.stop_seqno is not None
-        if self.ended is not None and event.at_ns == self.ended[0].at_ns:  # or just before
+    def sender_left(self, mark: Mark, installed: Mark, *, held_up: bool) -> None:
+        """The window is removed by a view without its sender. Rows are in order within a stream
+        only: some that came before that may be replayed behind it.
+
+        Args:
+            mark: where the view came.
+            installed: when it was, as far as this capture shows.
+            held_up: it may have been before, as what it waited for here was had.
+        """
+        if self.ended is None:
+            self.ended = (mark, "its sender left the view")
+            self._removed, self._held_up = installed, held_up
+
+    def came_behind(self, event: Event) -> bool:
+        """A message or run for this window, when it had been removed; true: it came before."""
+        assert event.seqno is not None and event.stop_seqno is not None and self.ended is not None
+        if self._removed is not None and event.last_mark().frame < self._removed.frame:
+            return True
+        if event.at_ns == self.ended[0].at_ns:  # or just before
             self.doubts.may_have.add(event.seqno, event.stop_seqno)
+        return False
+
+    def _finish_end(self) -> None:
+        """All that came before the window was removed has been replayed."""
+        if self._removed is None or self.ended is None:
+            return
+        (mark, why), self.ended, self._removed = self.ended, None, None
+        self.finish(mark.at_ns, mark.at_ns, over=False)
+        self.ended = mark, why
+        self._unsure_of_the_last(mark)
+
+    def _unsure_of_the_last(self, mark: Mark) -> None:
+        for first, stop, last in self._recent:
+            later = self._held_up and last.frame > mark.frame
+            if later or last.at_ns == mark.at_ns:  # a clock that ticks slowly tells no order
+                self.doubts.unsure.add(first, stop)
 
     def begin_again(self, low: int, there: Mark, *, sent_to_it: bool = False) -> None:
         """The sender is back in the view: a new window at ``low`` (R16, R17).
@@ -427,6 +451,7 @@ class ReceiverModel(CopiesOfArrived):
         Args:
             sent_to_it: all that is not captured from there on was sent to it: it joins (W1).
         """
+        self._finish_end()
         self.tracker.give_up()
         self._begin(low + 1)
         self.origin.again(low, there, all_sent=sent_to_it)
@@ -439,6 +464,7 @@ class ReceiverModel(CopiesOfArrived):
 
     def finish(self, end_ns: int, until_ns: int, *, over: bool = True) -> None:
         """What is missing now never comes (V2); see ``end_missing``."""
+        self._finish_end()
         if self.ended is not None:
             return
         if not self.origin.all_sent:

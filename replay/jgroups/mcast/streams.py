@@ -103,8 +103,11 @@ class McastStream(NumberedStream):
         self.outside_membership += event.count
         self.outsiders.append(event)
         self.came_outside.add(event.seqno, event.stop_seqno)
-        if self.receiver is not None:
-            self.receiver.came_behind(event)
+
+    def has_ended(self, event: Event) -> bool:
+        """Had its window been removed when a message or run came for it?"""
+        window = self.receiver
+        return window is not None and window.ended is not None and not window.came_behind(event)
 
     def lacks_messages(self) -> bool:
         """Does the capture lack some that a member here had of it?"""

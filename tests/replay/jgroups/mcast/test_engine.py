@@ -473,6 +473,24 @@ def test_the_view_that_put_a_sender_out_may_not_be_in_the_capture() -> None:
 
 
 @pytest.mark.rule("W3")
+@pytest.mark.rule("R15")
+def test_rows_that_came_before_a_window_ended_belong_to_it_in_whatever_order_they_are() -> None:
+    """The view waits for A's first message. C's run ends with no row of its own before that."""
+    joined, first, out, run, request, repair = dated(
+        [JOINED, msg(1, by=C), view("AB", 3, 2), msg(2, 4, by=C), 600, xmit_req(1), msg(1)]
+    )
+    told = played("B", [joined, first, out, request, repair, run])
+    assert told.told("delivered", "outside_membership", "lost", sender=C) == {
+        "delivered": [[1, 4]], "outside_membership": 0, "lost": 0,
+    }  # fmt: skip
+    later = replace(run, frame=repair.frame + 1, last_frame=repair.frame + 3)
+    behind = played("B", [joined, first, out, request, repair, later])
+    assert behind.told("delivered", "outside_membership", sender=C) == {
+        "delivered": [[1, 1]], "outside_membership": 3,
+    }  # fmt: skip
+
+
+@pytest.mark.rule("W3")
 def test_a_view_that_waits_here_may_have_been_installed_when_it_came() -> None:
     """A's first message is not in the capture, and before the view. By B's own ACK it had both."""
     waits = (JOINED, msg(1, by=C), view("AB", 3, 2), msg(2, by=C))

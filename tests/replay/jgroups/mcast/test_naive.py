@@ -67,6 +67,16 @@ def told_outcomes(told: Heard) -> dict[int, str]:
     0,
 )
 @example([("pause", 600, 0, False)] * 4 + [("request", 2, 2, False)], None, 0)
+@example(
+    [
+        ("highest", 2, 0, False),
+        ("pause", 900, 0, False),
+        ("msg", 2, 2, False),
+        ("pause", 600, 0, False),
+    ],
+    1,
+    0,
+)
 @example([*[("pause", 600, 0, False)] * 4, ("request", 2, 2, False), ("msg", 1, 1, True)], None, 0)
 @example([*[("pause", 600, 0, False)] * 4, ("request", 2, 2, False), ("msg", 1, 2, False)], None, 0)
 def test_the_receiver_agrees_with_the_naive_one(
