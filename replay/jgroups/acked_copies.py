@@ -19,14 +19,22 @@ class OwnLevel(NamedTuple):
         level: the highest that it said; before it has, where its window begins.
         since: when it said so first; null: it has not.
         newest_id: of the datagrams that came before it did.
+        before: what it said before that; null: nothing.
     """
 
     level: int = 0
     since: Mark | None = None
     newest_id: int | None = None
+    before: "OwnLevel | None" = None
+
+    def raised(self, level: int, mark: Mark, newest_id: int | None) -> "OwnLevel":
+        """It says more."""
+        return OwnLevel(level, mark, newest_id, self._replace(before=None))
 
     def long_before(self, part: Range, event: Event, elapsed: Elapsed) -> bool:
         """Did it say so of a part of ``event`` well before this was sent?"""
+        if self.before is not None and self.before.long_before(part, event, elapsed):
+            return True
         return (
             self.since is not None
             and part[1] - 1 <= self.level
