@@ -139,7 +139,7 @@ class ReceiverModel(CopiesOfArrived):
             self.doubts.unsure.add(event.seqno, event.stop_seqno)
         first, stop, arrival = event.seqno, event.stop_seqno, event.arrival()
         self.acks.see(arrival.first)
-        heard = self.tracker.last
+        heard = self.tracker.last or self.origin.since
         if heard is not None and arrival.first.at_ns - heard.at_ns >= self._merge_ns:
             self._was_silent = True
         if first < self.start:

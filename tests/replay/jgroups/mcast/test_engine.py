@@ -472,6 +472,17 @@ def test_the_view_that_put_a_sender_out_may_not_be_in_the_capture() -> None:
     assert stays.delivered(C) == [[1, 4]]
 
 
+@pytest.mark.rule("R19")
+@pytest.mark.parametrize(("quiet_ms", "sure"), [(100, "proven"), (3000, "likely")])
+def test_a_window_that_was_not_heard_of_for_so_long_may_have_been_replaced(
+    quiet_ms: int, sure: str
+) -> None:
+    """From when it began: by views that are not in the capture, so that 2 came to none."""
+    came = (msg(1, ip_id=11), msg(2, ip_id=12), msg(3, ip_id=13), 600)
+    told = heard("B", JOINED, quiet_ms, *came, xmit_req(2), 2, msg(2, ip_id=20), 20, ack(3))
+    assert told.findings() == [("MC005", sure, [[2, 2]])]
+
+
 @pytest.mark.rule("W3")
 @pytest.mark.rule("R15")
 def test_rows_that_came_before_a_window_ended_belong_to_it_in_whatever_order_they_are() -> None:
