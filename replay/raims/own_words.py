@@ -37,6 +37,10 @@ OVERDUE: Final = (
     "messages of it came behind the last word of this daemon, whose next heartbeat did not come: "
     "whether it still ran and took them cannot be told"
 )
+NOT_HEARD: Final = (
+    "its heartbeats had ended when those of this daemon had as well: whether it still ran and "
+    "dropped it cannot be told"
+)
 WAITED: Final = (
     "messages of it came before this daemon said that it dropped their publisher, and waited here "
     "for packets that it may have had: whether it took them cannot be told"

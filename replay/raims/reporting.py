@@ -247,6 +247,8 @@ class RaimsReporter(Reporter[Subject]):
             return UNHEARD
         if unsure := self.unsure_of_drop(peer, peer.spoken_frame):
             return unsure
+        if peer.dropped_ns is not None and self.observer.is_overdue(peer.dropped_ns):
+            return own_words.NOT_HEARD
         if (peer.dropped_ns is not None or peer.doubted) and links.may_lack():
             return SEEMED_SILENT
         ended = peer.dropped_ns is not None and links.has_ended(peer.links)

@@ -924,6 +924,22 @@ def test_an_inbox_packet_that_is_acknowledged_was_had_and_what_is_behind_it_goes
     assert link.uncaptured == 1
 
 
+@pytest.mark.parametrize(("beats", "dropped_ns"), [(2, None), (20, T0 + 10 * SECOND)])
+def test_a_daemon_whose_own_heartbeats_ended_may_not_have_dropped_a_silent_peer(
+    beats: int, dropped_ns: int | None
+) -> None:
+    """Where the capture has a hole both seem to be silent, and the daemon starts again behind it:
+    it may have ended before it would have dropped the peer."""
+    world = World()
+    world.notice("HB", interval=4)
+    for second in range(1, beats + 1):
+        world.notice("HB", second, source=ME, interval=4)
+    world.notice("HB", 60.0, source="cc" * 16, interval=4)
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    assert row["dropped_ns"] == dropped_ns
+    assert ("dropped_ns" in row["unknown"]) == (dropped_ns is None)
+
+
 @pytest.mark.parametrize(("told", "sure"), [(False, ["cannot be told"]), (True, ["proven"])])
 def test_what_the_daemon_says_it_lost_it_lost_whether_it_had_dropped_the_peer_or_not(
     told: bool, sure: list[str]
