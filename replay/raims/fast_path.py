@@ -138,7 +138,7 @@ class SteadyStreams:
                 clock.ahead_ns, clock.frame = ahead_ns, row[1]
             stream.goes_on(row, last, why)
             return True
-        if not peer.is_steady(at_ns, steady.name):
+        if not peer.is_steady(at_ns, steady.name) or not (handed or peer.clock.skew):
             return False
         if steady.changes != window.subscriptions.changes:
             steady.changes = window.subscriptions.changes

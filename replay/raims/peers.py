@@ -191,10 +191,8 @@ class Peer:
             self.by_clock = False
 
     def is_steady(self, now_ns: int, link: str) -> bool:
-        """Is it known as before, and its clock? ``is_known`` would change nothing."""
-        return not (
-            self.dropped or self.is_silent(now_ns) or link in self.closed or not self.clock.skew
-        )
+        """Is it known as before? ``is_known`` would change nothing."""
+        return not (self.dropped or self.is_silent(now_ns) or link in self.closed)
 
     def heard(
         self, word: str, interval: object, mark: Mark, link: str, stamp_ns: int | None
