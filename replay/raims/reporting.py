@@ -305,7 +305,7 @@ class RaimsReporter(Reporter[Subject]):
         if stream.ignored and peer.doubted:
             return SEEMED_SILENT
         last = -1 if stream.last is None else stream.last.frame
-        hangs = stream.untaken > peer.met_frame or last >= peer.kept_frame > peer.sure_frame
+        hangs = stream.untaken >= 0 or last >= peer.kept_frame > peer.sure_frame
         return self.unsure_when_dropped(peer) if hangs else None
 
     def doubt(self, stream: RaimsStream, observer: Observer) -> Unsure | None:
