@@ -1190,7 +1190,9 @@ def test_the_same_datagram_again_is_a_network_duplicate() -> None:
 
 
 @pytest.mark.rule("V3")
-@pytest.mark.parametrize("more", [(), (msg(4, ip_id=14), ack(4))])
+@pytest.mark.parametrize(
+    "more", [(), (msg(4, ip_id=14), ack(4)), (msg(4, ip_id=14), ack(4), msg(5, ip_id=15), ack(5))]
+)
 def test_a_copy_of_what_was_acknowledged_long_before_is_needless_whatever_was_just_before(
     more: tuple[Step, ...],
 ) -> None:
