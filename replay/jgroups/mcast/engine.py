@@ -461,7 +461,7 @@ class McastEngine:
             if unseen if back else part is not None and stream.sender not in part:
                 receiver.doubts.untold = True  # a view that let its sender in or out is not here
                 if not back:
-                    receiver.replaced(mark, self._installed_at)
+                    receiver.was_removed(mark, self._installed_at)
             low = int(digest[stream.sender][0]) if stream.sender in digest else None
             if detail.get("merge") and low is not None:
                 receiver.merge(low, mark, stream.ever, self._installed_at)

@@ -372,9 +372,15 @@ class ReceiverModel(CopiesOfArrived):
             return
         self.tracker.seen.remove(low + 1, self.tracker.known_stop)  # stored, and not in the new one
         self.window = Window(low, self.window.capacity, document=self.window.document)
-        self.replaced(mark, installed)
+        self._replaced(mark, installed)
 
-    def replaced(self, mark: Mark, there: Mark) -> None:
+    def was_removed(self, mark: Mark, there: Mark) -> None:
+        """A view that merges says that this member had another one than is known, without the
+        sender, and nobody knows since when: whatever it asked for may have come to no window."""
+        self.ways.by_rebuilt.add(self.start, self.tracker.known_stop)
+        self._replaced(mark, there)
+
+    def _replaced(self, mark: Mark, there: Mark) -> None:
         """Its window is another one since then: what came before may have met the one before, or
         none."""
         self.moved = mark

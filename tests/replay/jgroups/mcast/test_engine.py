@@ -285,6 +285,9 @@ def test_a_view_is_installed_when_an_own_word_says_that_it_was_delivered() -> No
     came = (msg(4, by=C), merge, msg(6, by=C), 200, ack(4, of=C), xmit_req(5, of=C), 40, merge)
     told = heard("B", JOINED, 3000, *came, 20, msg(7, by=C), 60, ack(7, of=C))
     assert ("MC005", "likely", [[5, 5]]) in told.findings()
+    first = (msg(4, by=C), msg(6, by=C), 200, ack(4, of=C), xmit_req(5, of=C), 40, merge)
+    unseen = heard("B", JOINED, 3000, *first, 20, msg(7, by=C), 60, ack(7, of=C))
+    assert ("MC001", "likely", [[5, 5]]) in unseen.findings()  # the first copy is not here
 
 
 @pytest.mark.rule("R19")
