@@ -130,14 +130,7 @@ class SteadyStreams:
         if handed is None and clock is not None and not clock.goes_on(ahead_ns):
             return False
         if peer is None:
-            why = publisher.goes_on(subject, seqno, stop, chain, stamp)
-            if why is None:
-                return False
-            spread(self._own_skew, ahead_ns)
-            if clock is not None:
-                clock.ahead_ns, clock.frame = ahead_ns, row[1]
-            stream.goes_on(row, last, why)
-            return True
+            return self._takes_own(steady, row, last, ahead_ns)
         if not peer.is_steady(at_ns, steady.name) or not (handed or peer.clock.skew):
             return False
         if steady.changes != window.subscriptions.changes:
@@ -171,4 +164,15 @@ class SteadyStreams:
             stream.deliver(seqno, stop)
         sqn = None if steady.link is None else steady.link.window.unwrap(last_fresh_id)
         stream.comes_on(steady.name, row[3], sqn)
+        return True
+
+    def _takes_own(self, steady: Steady, row: Any, last: Mark, ahead_ns: int) -> bool:
+        """The next messages of a stream that the observer publishes."""
+        why = steady.publisher.goes_on(row[10], row[13], row[14], row[16], row[17])
+        if why is None:
+            return False
+        spread(self._own_skew, ahead_ns)
+        if steady.clock is not None:
+            steady.clock.ahead_ns, steady.clock.frame = ahead_ns, row[1]
+        steady.stream.goes_on(row, last, why)
         return True
