@@ -85,6 +85,8 @@ class Query:
         """
         if self.gap is None:
             return self.asked.frame
+        if crossing and self.gap[1] >= self.asked.frame:  # what showed it to it is not here
+            return 0
         return min(self.gap[not crossing] + 1, self.asked.frame)
 
     @property

@@ -217,6 +217,16 @@ def test_what_is_missing_before_a_gap_shows_may_have_shown_it_and_held_the_sampl
     assert said(found, "ZN002") == [(certainty, [[2, 2]])]
 
 
+@pytest.mark.parametrize("crossing", [False, True])
+def test_what_showed_a_gap_before_the_capture_may_have_held_the_sample_behind_it(
+    crossing: bool,
+) -> None:
+    """Recorded with threads, and cut before the request: 4 had shown it, and 3 came with that."""
+    session = WideSession().lose().put(*([6, 5] if crossing else [5, 6])).ask(1, "_sn=3..")
+    found = settled(answered(session, 1, 3, 4, 5, 6), 7).played()[1]
+    assert (("proven", [[3, 3]]) in said(found, "ZN001")) == (not crossing)
+
+
 @pytest.mark.parametrize(
     ("parameters", "ends", "delivered"),
     [("_sn=3..", False, None), ("_sn=3..", True, [[5, 6]]), ("_sn=..4", False, [[5, 6]])],
