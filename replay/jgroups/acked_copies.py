@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import HORIZON_NS, in_order
+from seqaudit.replay.jgroups.evidence import in_order
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ip_ids import sent_later
@@ -19,24 +19,14 @@ class OwnLevel(NamedTuple):
         level: the highest that it said; before it has, where its window begins.
         since: when it said so first; null: it has not.
         newest_id: of the datagrams that came before it did.
-        before: what it said well before that; null: nothing.
     """
 
     level: int = 0
     since: Mark | None = None
     newest_id: int | None = None
-    before: "OwnLevel | None" = None
-
-    def raised(self, level: int, mark: Mark, newest_id: int | None) -> "OwnLevel":
-        """It says more."""
-        soon = self.since is not None and mark.at_ns - self.since.at_ns <= HORIZON_NS
-        before = self.before if soon else self._replace(before=None)
-        return OwnLevel(level, mark, newest_id, before)
 
     def long_before(self, part: Range, event: Event, elapsed: Elapsed) -> bool:
         """Did it say so of a part of ``event`` well before this was sent?"""
-        if self.before is not None and self.before.long_before(part, event, elapsed):
-            return True
         return (
             self.since is not None
             and part[1] - 1 <= self.level

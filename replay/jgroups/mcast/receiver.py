@@ -284,7 +284,7 @@ class ReceiverModel(CopiesOfArrived):
         same = self._shows(seqno, mark) and not self._asked_long(mark)
         if seqno <= self.own.level:
             return
-        self.own = self.own.raised(seqno, mark, self._last_id)
+        self.own = OwnLevel(seqno, mark, self._last_id)
         stop = seqno + 1
         self.waited.remove(self.start, stop)
         self.doubts.had(self.origin.floor or 0, stop)

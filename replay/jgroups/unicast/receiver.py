@@ -39,6 +39,7 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.acked_copies import OwnLevel
 from seqaudit.replay.jgroups.evidence import CROSSING_NS, in_order, overdue
 from seqaudit.replay.jgroups.unicast.acks import PATIENCE_NS, AcksAtOnce
 from seqaudit.replay.jgroups.unicast.receiver_copies import ReplayedEntry
@@ -185,7 +186,7 @@ class ReceiverMachine(ReplayedEntry):
             if len(facts.late_acks) < MAX_LISTED:
                 facts.late_acks.append(late)
         if level > facts.own.level:
-            facts.own = facts.own.raised(level, mark, facts.last_id)
+            facts.own = OwnLevel(level, mark, facts.last_id)
             facts.highest_ack_stamp = event.stamp
         least = self._timing.min_ack_ns * 8 // 10 - 50_000_000
         if (

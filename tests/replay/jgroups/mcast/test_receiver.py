@@ -1190,18 +1190,6 @@ def test_the_same_datagram_again_is_a_network_duplicate() -> None:
 
 
 @pytest.mark.rule("V3")
-@pytest.mark.parametrize(
-    "more", [(), (msg(4, ip_id=14), ack(4)), (msg(4, ip_id=14), ack(4), msg(5, ip_id=15), ack(5))]
-)
-def test_a_copy_of_what_was_acknowledged_long_before_is_needless_whatever_was_just_before(
-    more: tuple[Step, ...],
-) -> None:
-    came = (msg(1, ip_id=11), msg(2, ip_id=12), msg(3, ip_id=13), ack(3), 100)
-    told = heard("B", JOINED, *came, *more, 4, msg(2, ip_id=20))
-    assert ("MC004", "proven", [[2, 2]]) in told.findings()
-
-
-@pytest.mark.rule("V3")
 def test_a_request_for_what_it_had_acknowledged_is_spurious() -> None:
     told = heard("B", JOINED, msg(1, 2, ip_id=1), ack(2), 50, xmit_req(2), msg(2, ip_id=5))
     assert told.findings() == [("MC004", "proven", [[2, 2]]), ("MC013", "likely", [[2, 2]])]
