@@ -412,7 +412,7 @@ class McastEngine:
         """Since when this member delivered nothing more nobody saw."""
         for stream in self.streams.values():
             receiver, local = stream.receiver, self.members.local
-            if receiver is not None and receiver.ended is None and local is not None:
+            if receiver is not None and receiver.removed is None and local is not None:
                 told = stream.delivered_until(receiver, local, view)
                 self.reports_interval[stream.key] = told
 
@@ -446,9 +446,9 @@ class McastEngine:
         self.epoch.based_at = mark
         digest, part = detail.get("digest") or {}, self.members.own_part(event)
         unseen = self.members.had_another(event, current)
-        streams = self.streams.values()
-        held_up = any(one.sender == event.source and one.lacks_messages() for one in streams)
-        for stream in streams:
+        caster = self.streams.get(f"{self.cluster}|{event.source}")
+        held_up = caster is not None and caster.lacks_messages()
+        for stream in self.streams.values():
             if stream.sender_model is not None:
                 stream.sender_model.members_are(frozenset(view.members), stream.sender, mark)
             receiver = stream.receiver
@@ -457,7 +457,7 @@ class McastEngine:
             if stream.sender not in view.members:
                 receiver.sender_left(mark, self._installed_at, held_up=held_up)  # R15, W3
                 continue
-            back = receiver.ended is not None
+            back = receiver.removed is not None
             if unseen if back else part is not None and stream.sender not in part:
                 receiver.doubts.untold = True  # a view that let its sender in or out is not here
                 if not back:
@@ -509,7 +509,7 @@ class McastEngine:
         self.view = None
         self.epoch.begins(event, view)
         for stream in self.streams.values():
-            if stream.receiver is not None and stream.receiver.ended is None:
+            if stream.receiver is not None and stream.receiver.removed is None:
                 stream.forget()
         self._install(view, event)
         full = self.epoch.waiting.may_exceed(self.parameters.value("become_server_queue_size"))
@@ -570,10 +570,10 @@ class McastEngine:
         begins = self.epoch.bases.get(stream.sender, low)
         if window is None:
             return self._open(stream, begins, known=known, based=known)
-        if window.ended is not None and window.ended[0].frame <= self.epoch.since.frame:
+        if window.removed is not None and window.removed.at.frame <= self.epoch.since.frame:
             window.begin_again(begins, mark)
             self._came_meanwhile(stream, window)
-        elif window.ended is not None and mark.at_ns - window.ended[0].at_ns > SECOND_NS:
+        elif window.removed is not None and mark.at_ns - window.removed.at.at_ns > SECOND_NS:
             window.begin_again(low, mark)
             window.moved, window.doubts.untold = mark, True
         return window

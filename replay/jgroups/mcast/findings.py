@@ -15,6 +15,7 @@ from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.findings import WindowReporter, longest_of, not_between, with_part
 from seqaudit.replay.jgroups.mcast.engine import McastEngine
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
+from seqaudit.replay.jgroups.mcast.removal import SENDER_LEFT
 from seqaudit.replay.jgroups.mcast.rules import MCAST
 from seqaudit.replay.jgroups.mcast.sender import LateAck
 from seqaudit.replay.jgroups.mcast.streams import McastStream
@@ -165,7 +166,7 @@ class _McastFindings(WindowReporter[McastStream]):
                 for part in gap.parts[Outcome.UNRECOVERED].ranges
             )
         ]
-        if receiver.ended is None:
+        if receiver.removed is None:
             lost = RangeSet(parts_of(gaps, Outcome.UNRECOVERED))
             yield from self.never_came(
                 stream, "MC002", receiver, lost - receiver.ways.for_no_window
@@ -176,7 +177,7 @@ class _McastFindings(WindowReporter[McastStream]):
                 "window for {count|it|them}, and no copy came when it asked; nothing behind "
                 "{count|it|them} can be delivered in order.",
             )  # fmt: skip
-        elif gaps and receiver.ended[1] == "its sender left the view":
+        elif gaps and receiver.removed.why == SENDER_LEFT:
             yield self.gap_finding(
                 stream, "MC019", gaps, parts_of(gaps, Outcome.UNRECOVERED),
                 "{sender_member} left the view while {count} of its messages were missing "

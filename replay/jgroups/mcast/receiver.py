@@ -27,6 +27,7 @@ from seqaudit.replay.jgroups.mcast.doubts import DeliveryDoubts
 from seqaudit.replay.jgroups.mcast.origin import Origin
 from seqaudit.replay.jgroups.mcast.owed import AckSchedule, OwedAcks
 from seqaudit.replay.jgroups.mcast.receiver_copies import CopiesOfArrived
+from seqaudit.replay.jgroups.mcast.removal import SENDER_LEFT, Removal
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import (
@@ -104,9 +105,7 @@ class ReceiverModel(CopiesOfArrived):
         self._told: deque[int] = deque(maxlen=LAST_TOLD)  # by HIGHEST_SEQNO
         self._last_id: int | None = None  # the newest of the datagrams so far
         self._newest: Mark | None = None  # the last message above all others: no repair
-        self.ended: tuple[Mark, str] | None = None
-        self._removed: Mark | None = None  # if rows that came before may follow yet
-        self._held_up = False  # by what the capture lacks, perhaps, was the view that ended it
+        self.removed: Removal | None = None
         self._was_silent = False  # its sender, since this member's last word, for long enough
         self._any_oob = False
         self._interval_given = interval_given
@@ -204,7 +203,7 @@ class ReceiverModel(CopiesOfArrived):
 
     def highest(self, seqno: int, mark: Mark, fresh_id: int | None) -> None:
         """HIGHEST_SEQNO(h): everything up to it exists (R11, V6, D9); again is no news (N4)."""
-        self._finish_end()
+        self._finish_removed()
         if self.highest_told is None or seqno > self.highest_told:
             self.highest_told, self._highest_first = seqno, mark
         if seqno not in self._told:
@@ -214,7 +213,7 @@ class ReceiverModel(CopiesOfArrived):
 
     def own_request(self, event: Event, max_size: int | None) -> None:
         """XMIT_REQ sent by this member (R10, T1-T4; N7: it reveals what it names)."""
-        self._finish_end()
+        self._finish_removed()
         mark = event.first_mark()
         ranges = [(max(a, self.start), b) for a, b in event.ranges() if b > self.start]
         self.doubts.behind = event.seqno is not None and event.seqno < self.start
@@ -278,7 +277,7 @@ class ReceiverModel(CopiesOfArrived):
 
         The same level again (R12, D5) says nothing new.
         """
-        self._finish_end()
+        self._finish_removed()
         self.acks.see(mark)
         self.doubts.behind = seqno < self.start - 1
         same = self._shows(seqno, mark) and not self._asked_long(mark)
@@ -350,8 +349,8 @@ class ReceiverModel(CopiesOfArrived):
         is skipped (R19). Of that nobody can tell what came, but for what is in the capture: for the
         window or while its sender was out of the view.
         """
-        self._finish_end()
-        if self.ended is None:
+        self._finish_removed()
+        if self.removed is None:
             if self.window.low >= low:
                 return
             self.doubts.untold |= self.origin.since is None
@@ -365,8 +364,7 @@ class ReceiverModel(CopiesOfArrived):
             self.tracker.known_stop = stop
         self.tracker.reveal(low + 1, mark, BY_MERGE)
         self._end_below(low + 1, Outcome.UNRECOVERED)
-        if self.ended is not None:
-            self.moved = mark
+        if self.removed is not None:
             self.window_lost(mark)
             self.begin_again(low, installed)
             return
@@ -383,10 +381,14 @@ class ReceiverModel(CopiesOfArrived):
     def _replaced(self, mark: Mark, there: Mark) -> None:
         """Its window is another one since then: what came before may have met the one before, or
         none."""
-        self.moved = mark
         self.window_lost(mark)
         self._sent_from = self.window.low + 1
         self.origin.moved(there)
+
+    def window_lost(self, since: Mark) -> None:
+        """See ``JudgedStream``: a merge has moved it."""
+        self.moved = since
+        super().window_lost(since)
 
     def _end_below(self, stop: int, outcome: Outcome) -> list[Range]:
         """What never came is lost if this member asked for it or had no room. What nobody asked for
@@ -408,47 +410,35 @@ class ReceiverModel(CopiesOfArrived):
 
     def end(self, mark: Mark, why: str) -> None:
         """The window is removed, as this member has gone: what it misses is nobody's loss."""
-        if self.ended is None:
+        if self.removed is None:
             self.gone()
-            self.finish(mark.at_ns, mark.at_ns, over=False)
-            self.ended = (mark, why)
-            self._unsure_of_the_last(mark)
+            self.removed = Removal(mark, why)
+            self._finish_removed()
 
     def sender_left(self, mark: Mark, installed: Mark, *, held_up: bool) -> None:
-        """The window is removed by a view without its sender. Rows are in order within a stream
-        only: some that came before that may be replayed behind it.
-
-        Args:
-            mark: where the view came.
-            installed: when it was, as far as this capture shows.
-            held_up: it may have been before, as what it waited for here was had.
-        """
-        if self.ended is None:
-            self.ended = (mark, "its sender left the view")
-            self._removed, self._held_up = installed, held_up
+        """The window is removed by a view without its sender, which came at ``mark``; see
+        ``Removal``."""
+        if self.removed is None:
+            self.removed = Removal(mark, SENDER_LEFT, installed, held_up)
 
     def came_behind(self, event: Event) -> bool:
         """A message or run for this window, when it had been removed; true: it came before."""
-        assert event.seqno is not None and event.stop_seqno is not None and self.ended is not None
-        if self._removed is not None and event.last_mark().frame < self._removed.frame:
+        assert event.seqno is not None and event.stop_seqno is not None and self.removed is not None
+        if self.removed.was_there_at(event.last_mark()):
             return True
-        if event.at_ns == self.ended[0].at_ns:  # or just before
+        if event.at_ns == self.removed.at.at_ns:  # or just before
             self.doubts.may_have.add(event.seqno, event.stop_seqno)
         return False
 
-    def _finish_end(self) -> None:
+    def _finish_removed(self) -> None:
         """All that came before the window was removed has been replayed."""
-        if self._removed is None or self.ended is None:
+        removed = self.removed
+        if removed is None or removed.finished:
             return
-        (mark, why), self.ended, self._removed = self.ended, None, None
-        self.finish(mark.at_ns, mark.at_ns, over=False)
-        self.ended = mark, why
-        self._unsure_of_the_last(mark)
-
-    def _unsure_of_the_last(self, mark: Mark) -> None:
+        removed.finished = True
+        self._finish(removed.at.at_ns, removed.at.at_ns, over=False)
         for first, stop, last in self._recent:
-            later = self._held_up and last.frame > mark.frame
-            if later or last.at_ns == mark.at_ns:  # a clock that ticks slowly tells no order
+            if removed.may_precede(last):
                 self.doubts.unsure.add(first, stop)
 
     def begin_again(self, low: int, there: Mark, *, sent_to_it: bool = False) -> None:
@@ -457,22 +447,24 @@ class ReceiverModel(CopiesOfArrived):
         Args:
             sent_to_it: all that is not captured from there on was sent to it: it joins (W1).
         """
-        self._finish_end()
+        self._finish_removed()
         self.tracker.give_up()
         self._begin(low + 1)
         self.origin.again(low, there, all_sent=sent_to_it)
         self.start_known, self.doubts.behind = True, False
         self.window = Window(low, self.window.capacity, document=self.window.document)
-        self.ended = self.highest_told = None
+        self.removed = self.highest_told = None
         self._was_silent = False
         self.own = OwnLevel(low)
         self.acks.begin(low)
 
     def finish(self, end_ns: int, until_ns: int, *, over: bool = True) -> None:
         """What is missing now never comes (V2); see ``end_missing``."""
-        self._finish_end()
-        if self.ended is not None:
-            return
+        self._finish_removed()
+        if self.removed is None:
+            self._finish(end_ns, until_ns, over=over)
+
+    def _finish(self, end_ns: int, until_ns: int, *, over: bool) -> None:
         if not self.origin.all_sent:
             self._sent_before(self.tracker.known_stop)
         if self.origin.floor is None:  # nothing tells that it was there

@@ -107,7 +107,7 @@ class McastStream(NumberedStream):
     def has_ended(self, event: Event) -> bool:
         """Had its window been removed when a message or run came for it?"""
         window = self.receiver
-        return window is not None and window.ended is not None and not window.came_behind(event)
+        return window is not None and window.removed is not None and not window.came_behind(event)
 
     def lacks_messages(self) -> bool:
         """Does the capture lack some that a member here had of it?"""
@@ -168,7 +168,7 @@ def doubt_ends(streams: Collection[McastStream], seen: SeenViews, local: str | N
     lacking = [caster for caster in streams if caster.lacks_messages()]
     waiting = [seen.of(event) for caster in lacking for _, event in caster.pending_views]
     for stream in streams:
-        if stream.receiver is not None and stream.receiver.ended is None:
+        if stream.receiver is not None and stream.receiver.removed is None:
             stream.receiver.doubts.untold |= seen.left_out(stream.sender, local, waiting)
 
 

@@ -475,6 +475,19 @@ def test_the_view_that_put_a_sender_out_may_not_be_in_the_capture() -> None:
     assert stays.delivered(C) == [[1, 4]]
 
 
+@pytest.mark.rule("W3")
+@pytest.mark.rule("R16")
+def test_a_view_that_waited_here_makes_nothing_unsure_of_the_window_that_comes_after() -> None:
+    """What the first one waited for is not in the capture, what the second one did came late."""
+    left = (JOINED, view("ADBC", 3, 1), msg(1, by=C), view("ADB", 4, 3), msg(2, by=C), ack(3))
+    back = view("ADBC", 5, 4, digest={"A": (3, 3), "C": (2, 2), "D": (0, 0)})
+    again = (view("DBC", 6, 1, by=D), msg(3, by=C), view("DB", 7, 3, by=D), msg(4, by=C))
+    told = heard("B", *left, 10, back, *again, msg(2, by=D))
+    assert told.told("delivered", "delivered_unsure", sender=C) == {
+        "delivered": [[1, 4]], "delivered_unsure": [[2, 2]],
+    }  # fmt: skip
+
+
 @pytest.mark.rule("R19")
 @pytest.mark.parametrize(("quiet_ms", "sure"), [(100, "proven"), (3000, "likely")])
 def test_a_window_that_was_not_heard_of_for_so_long_may_have_been_replaced(
