@@ -55,8 +55,7 @@ class InboxLink:
         if event.seqno is None:
             return []
         if self.count(event):
-            if 0 < self._next <= self._had:  # nothing followed what it had last
-                self._misses(self._had + 1 - self._next, event.frame)
+            self._had_to(self._had, event.frame)  # nothing followed what it had last
             if self._waiting:  # nobody can tell whether they were taken
                 self.doubted_frame = event.frame
             self._held = []
@@ -64,8 +63,8 @@ class InboxLink:
             self._had = 0
             self._waiting.clear()
         first, stop = event.seqno, event.seqno + event.count
-        if self._next <= self._had < first:
-            self._misses(self._had + 1 - self._next, event.frame)
+        if self._had < first:
+            self._had_to(self._had, event.frame)
         self._accepted = stop > self._next and first not in self._waiting
         if not self._accepted:
             self.duplicates += event.count
@@ -128,15 +127,16 @@ class InboxLink:
             return []
         had = {n for n in self._waiting if n <= seqno}
         self._waiting -= had
-        self._misses(seqno + 1 - self._next, mark.frame, len(had))
+        self._had_to(seqno, mark.frame, len(had))
         self._join()
         return self._ready(mark, self._next)
 
-    def _misses(self, count: int, frame: int, captured: int = 0) -> None:
-        """The receiver had so many numbers more, of which some are captured."""
-        self.uncaptured += count - captured
-        self.doubted_frame = frame
-        self._next += count
+    def _had_to(self, seqno: int, frame: int, captured: int = 0) -> None:
+        """The receiver had all up to a number; so many of what is new of it are captured."""
+        if 0 < self._next <= seqno:
+            self.uncaptured += seqno + 1 - self._next - captured
+            self.doubted_frame = frame
+            self._next = seqno + 1
 
     def message(self, event: Event) -> list[Ready]:
         """A message of the datagram whose header came last."""
