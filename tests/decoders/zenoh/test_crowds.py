@@ -11,11 +11,12 @@ import pytest
 from seqaudit.decoders.capture.pieces import plan_pieces, with_proven_start
 from seqaudit.decoders.capture.reader import Piece
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.contract.zenoh_detail import FULL, TIGHT
+from seqaudit.decoders.contract.zenoh_detail import CROWD_NS, FULL, TIGHT
 from seqaudit.decoders.stages.first import decode_piece
 from seqaudit.decoders.zenoh import kernel_words as wire
 from seqaudit.decoders.zenoh.batches import BatchDecoder
 from seqaudit.decoders.zenoh.crowds import Crowds, crowds
+from seqaudit.replay.zenoh.moments import TICK_BITS, TIMED_NS
 from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, udp, write
 from tests.decoders.zenoh import builders as z
 
@@ -26,6 +27,12 @@ BEGIN_NS: Final = 1_795_000_000_000_000_000
 TIMES: Final = [
     n * MS // 5 + 60 * MS * (n >= 350) + 120 * MS * (n >= 400) for n in range(500)
 ]  # fmt: skip
+
+
+def test_decoder_and_engine_mean_the_same_times() -> None:
+    """Each has its own, as kernel code imports nothing but kernel code: what was compiled is known
+    by the text of that alone."""
+    assert (wire.CROWD_NS, wire.TIMED_NS, wire.TICK_BITS) == (CROWD_NS, TIMED_NS, TICK_BITS)
 
 
 def test_so_many_datagrams_came_for_a_socket_at_once() -> None:
