@@ -269,21 +269,19 @@ class JudgedStream(KeptGaps):
         unasked = RangeSet(self.tracker.missing()) - self.asked
         self._end_unasked(end_ns, dropped or RangeSet(), over=over)
         self._end_no_longer_asked(end_ns if removed_ns is None else min(removed_ns, end_ns))
-        long = self._requests.until(end_ns - self._to_lose_ns())
-        missing = RangeSet(self.tracker.missing())
-        lately = RangeSet() if over else missing & (self.asked - long)
-        self.ways.answered |= lately
+        missing, lately = RangeSet(self.tracker.missing()), self._asked_lately(end_ns)
+        self.ways.answered |= RangeSet() if over else missing & lately
         lacks = self.lacks_messages() or bool(unasked)
         for part in missing if lacks else ():
             once = RangeSet(self.asked.within(*part)) - RangeSet(self._asked_at_ticks(*part))
             self.ways.answered |= once
-        for part in lately if lacks else ():  # the repair as well, it may be
+        for part in lately if lacks and not over else ():  # the repair as well, it may be
             self.tracker.close_within(*part, Outcome.STOPPED, None)
         for first, stop in self.tracker.missing() if over else ():  # by gap: each has its time
             asked = RangeSet(self.asked.within(first, stop))
             late = not self._is_long(first, end_ns)
             open_ = RangeSet([(first, stop)]) - asked if late else RangeSet()
-            for part in asked - long:
+            for part in asked & lately:
                 for piece in self._asked_at_ticks(*part):
                     self._cut_off(*piece, Outcome.ASKED)
                     asked.remove(*piece)
@@ -291,6 +289,10 @@ class JudgedStream(KeptGaps):
             for part in open_:
                 self._cut_off(*part, Outcome.CUT_OFF)
         self._end_below(self.tracker.known_stop, Outcome.UNRECOVERED)
+
+    def _asked_lately(self, end_ns: int) -> RangeSet:
+        """Asked for, and not for three ticks before a time."""
+        return self.asked - self._requests.until(end_ns - self._to_lose_ns())
 
     def _is_long(self, seqno: int, end_ns: int) -> bool:
         """Has it been missing for so long that it should have been asked for, and answered?"""

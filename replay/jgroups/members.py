@@ -69,6 +69,8 @@ class SeenViews:
         self.newcomers: set[str] | None = None
         self.unchanged = False
         self._newest: View | None = None  # null: told by what it changes in one that was not seen
+        self._here: View | None = None  # the newest that was installed here
+        self._ever: set[str] = set()  # in any view
         self._number = -1  # of the newest that was seen; the next one has the number behind it
         self._merged = False
         self._known: dict[tuple[str, int], View] = {}
@@ -99,6 +101,7 @@ class SeenViews:
         first = (view.creator, view.number) not in self._known
         if first and len(self.views) < MAX_VIEWS:
             self._known[view.creator, view.number] = view
+            self._ever.update(view.members)
             self.views.append((view, mark, False))
         if first:
             before = self._newest
@@ -134,6 +137,12 @@ class SeenViews:
         cast = any(cast[:2] == newest for cast in self._casts) and told[-1] not in waiting
         return not cast and any(sender in view.members for view in told)
 
+    def all_are_in(self) -> bool:
+        """Does the member at this point have the newest view, with everybody that was in one
+        before? Only who is out of it can come back by a merge."""
+        newest = self._newest
+        return newest is not None and newest == self._here and self._ever <= set(newest.members)
+
     def elders(self, sender: str) -> set[str] | None:
         """Who was there when the newest view, or one before, let a sender in, but for its creator,
         which casts it; who joined later has a window for the sender from then on. Null: anybody."""
@@ -148,6 +157,7 @@ class SeenViews:
 
     def installed(self, view: View) -> None:
         """The member at this point has it now."""
+        self._here = view
         self.views = [
             (seen, at, here or (seen.creator, seen.number) == (view.creator, view.number))
             for seen, at, here in self.views
@@ -221,19 +231,26 @@ class Members:
         here = (member for member in view.members if self.is_local(member))
         return next((member for member in here if member not in self._dead), None)
 
-    def own_part(self, event: Event) -> list[str] | None:
-        """Of the parts of the cluster that a view merges the local member's; null: none is told."""
-        return next((group["members"] for group in self._own_groups(event)), None)
+    def own_part(self, event: Event) -> set[str] | None:
+        """Who of the parts of the cluster that a view merges was in the local member's for certain;
+        null: none is told."""
+        own = self._own_groups(event)
+        return set.intersection(*(set(group["members"]) for group in own)) if own else None
 
     def had_another(self, event: Event, view: View | None) -> bool:
-        """Does a view that merges say that the local member had another one than this? What others
-        had may name it as well, as it is long out of date."""
-        views = [group["id"] for group in self._own_groups(event)]
-        return bool(views) and view is not None and [view.creator, view.number] not in views
+        """May the local member have had another one than this, as a view that merges says?"""
+        told = [group["id"] for group in self._own_groups(event)]
+        if not told or view is None:
+            return False
+        newer = any(id_[0] == view.creator and id_[1] > view.number for id_ in told)
+        return newer or [view.creator, view.number] not in told
 
     def _own_groups(self, event: Event) -> list[Mapping[str, Any]]:
+        """Those that name the local member, or the one that it made itself. What others had may
+        name it as well, as it is long out of date."""
         groups = (event.details().get("view") or {}).get("subgroups", ())
-        return [group for group in groups if self.local in group["members"]]
+        named = [group for group in groups if self.local in group["members"]]
+        return [group for group in named if group["id"][0] == self.local] or named
 
     def put_out(self, event: Event, view: View | None, own: View | None, *, left: bool) -> bool:
         """Is the local member no longer in a view? One that tells only what it changes says who

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from seqaudit.replay.contract.parameters import LEARNED, EngineParameters
 from seqaudit.replay.contract.report_rows import Side
-from seqaudit.replay.contract.reporter import listed
+from seqaudit.replay.contract.reporter import listed, parts_of
 from seqaudit.replay.contract.settings import MAY_BE_MIRROR, Vantage
 from seqaudit.replay.contract.story import by_outcome, placed
 from seqaudit.replay.jgroups.arrivals import JudgedStream
@@ -175,11 +175,13 @@ def _without(row: JGroupsStreamRow, never: RangeSet, had: RangeSet) -> None:
 
 
 def _between(window: JudgedStream) -> bool:
-    """Was something delivered out of band behind what nobody has asked for, and the capture may
-    lack, or which was sent before it?"""
+    """Was something delivered out of band behind what the capture lacks or may lack, or which was
+    sent before it? It may have been delivered out of band as well."""
     high = max((stop for _, stop in window.delivery.ranges), default=0)
     unasked = window.before.get(Outcome.UNASKED, RangeSet()) | window.open_at_end[Outcome.NOT_YET]
-    return bool(unasked) and unasked.first() < high
+    gone = RangeSet(parts_of(window.gaps_by_seqno(), Outcome.GONE)) - window.asked
+    unseen = window.tracker.unseen - RangeSet(window.delivery.ranges)
+    return any(bool(part) and part.first() < high for part in (unasked, gone, unseen))
 
 
 def dropped_inside(

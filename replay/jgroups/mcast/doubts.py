@@ -34,5 +34,5 @@ class DeliveryDoubts:
             self.lacks_below = 0
 
     def end(self) -> None:
-        """Nothing more is heard of it."""
+        """Nothing more is heard of it, or a merge moves it."""
         self.untold |= self.behind or self.lacks_below > 0

@@ -45,6 +45,7 @@ from seqaudit.replay.jgroups.mcast.streams import (
     OF_WINDOWS,
     McastStream,
     doubt_ends,
+    doubt_left,
     names_nobody,
     nothing_tells,
     numbered_by,
@@ -87,7 +88,7 @@ class McastEngine:
         self._aside: list[Event] = []  # what its windows got since then
         self.leaving: Mark | None = None
         self.last: Mark | None = None  # of all events
-        self._models = Models(self.parameters, vantage)
+        self._models = Models(self.parameters, vantage, self.seen)
         self.reports_interval: dict[str, tuple[int, int]] = {}
         self._at = self._installed_at = Mark(-1, 0)  # of this event, and with which a view came in
         self._cast = False  # that view, by this member
@@ -104,20 +105,17 @@ class McastEngine:
         self.holes.saw(event)
         if event.wire_kind in BETWEEN_FRAMES:
             return
-        self._models.elapsed.saw(event.first_mark())
         self.members.heard(event)
+        self._models.saw(event, self.members.local)
         last = event.last_mark()
-        if self._from_local(event):
-            self._models.life.spoke(last)
         if self.last is None or last.frame >= self.last.frame:
             self.last = last
         self.members.learn(event)
         if self.members.captured_twice(event):
             return
-        if event.flags & Flag.REFUSED and self.members.comes_here(event):
-            return  # the member had closed the connection
-        if names_nobody(event):
-            return  # no member has a window for it
+        refused = event.flags & Flag.REFUSED and self.members.comes_here(event)
+        if refused or names_nobody(event):
+            return  # the member had closed the connection; no member has a window for it
         if self.ends is not None:
             self.ends.saw(event)
         if self._excluding is not None and self._shows_life(event):
@@ -383,6 +381,7 @@ class McastEngine:
             else:
                 self._excluding = event
         if view is None:
+            doubt_left(self.streams.values(), event)
             return None
         successor = self.members.begins_anew(view)
         if successor is not None:
@@ -479,7 +478,7 @@ class McastEngine:
         or a part that merges, and had no windows for others."""
         local, own = self.members.local, self.members.own_part(event)
         if local is not None and view.number == 1 and view.creator == local:
-            own = [local]
+            own = {local}
         if own is None or self.epoch.joined:
             return
         self.epoch.joined = True

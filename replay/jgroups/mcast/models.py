@@ -4,6 +4,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.evidence import QUIET_NS, SECOND_NS, Beginning, Life
+from seqaudit.replay.jgroups.mcast.merges import Merges
 from seqaudit.replay.jgroups.mcast.origin import Origin
 from seqaudit.replay.jgroups.mcast.owed import AckSchedule
 from seqaudit.replay.jgroups.mcast.parameters import SOONEST_MS
@@ -11,7 +12,7 @@ from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.mcast.streams import McastStream
-from seqaudit.replay.jgroups.members import View
+from seqaudit.replay.jgroups.members import SeenViews, View
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -24,8 +25,9 @@ class Models:
         life: of the member at this point.
     """
 
-    def __init__(self, parameters: EngineParameters, vantage: Vantage) -> None:
+    def __init__(self, parameters: EngineParameters, vantage: Vantage, seen: SeenViews) -> None:
         self.elapsed = Elapsed()
+        self._merges = Merges(seen)
         self.life = Life(self.elapsed)
         self._parameters = parameters
         self._document = parameters.value("rules") == "document"
@@ -39,6 +41,17 @@ class Models:
         if self._began is None:
             self._began = mark
             self.elapsed.saw(mark)
+
+    def saw(self, event: Event, local: str | None) -> None:
+        """Any event of the cluster but what comes between frames.
+
+        Args:
+            local: the member at this point; null: not known.
+        """
+        self.elapsed.saw(event.first_mark())
+        self._merges.saw(event)
+        if local is not None and event.source == local:
+            self.life.spoke(event.last_mark())
 
     def stream(
         self, key: str, sender: str, event: Event, view: View | None, *, as_sender: bool
@@ -108,6 +121,7 @@ class Models:
             began=self._began,
             beginning=beginning,
             elapsed=self.elapsed,
+            merges=self._merges,
             life=self.life,
             origin=Origin(low, based, let_in),
         )

@@ -24,6 +24,7 @@ from seqaudit.replay.jgroups.evidence import (
     Life,
 )
 from seqaudit.replay.jgroups.mcast.doubts import DeliveryDoubts
+from seqaudit.replay.jgroups.mcast.merges import Merges
 from seqaudit.replay.jgroups.mcast.origin import Origin
 from seqaudit.replay.jgroups.mcast.owed import AckSchedule, OwedAcks
 from seqaudit.replay.jgroups.mcast.receiver_copies import CopiesOfArrived
@@ -66,6 +67,7 @@ class ReceiverModel(CopiesOfArrived):
         began: when the conversation's capture did.
         beginning: up to where it may have been sent before the capture, or before the window.
         elapsed: of the conversation.
+        merges: of this member.
         life: of this member.
         origin: where the window begins, and since when it is there.
     """
@@ -84,6 +86,7 @@ class ReceiverModel(CopiesOfArrived):
         began: Mark,
         beginning: Beginning,
         elapsed: Elapsed,
+        merges: Merges,
         life: Life,
         origin: Origin,
     ) -> None:
@@ -100,7 +103,7 @@ class ReceiverModel(CopiesOfArrived):
         self.lacked_highest = Note()  # asked for as soon as HIGHEST_SEQNO named it
         self._highest_at: Mark | None = None
         self._highest_first: Mark | None = None  # the first that named it
-        self._life = life
+        self._life, self._merges = life, merges
         self._asks_from = (low, began)  # where its requests begin, and since when
         self._told: deque[int] = deque(maxlen=LAST_TOLD)  # by HIGHEST_SEQNO
         self._last_id: int | None = None  # the newest of the datagrams so far
@@ -322,15 +325,17 @@ class ReceiverModel(CopiesOfArrived):
             late = first is not None and self.acks.was_due(first.first, mark)
             if lacks or late or self._life.began_behind(self.tracker):
                 self.doubts.unsure.add(min(self.start, level), level + 1)
-        same = before is not None and mark.at_ns - before.at_ns <= self._merge_ns
+        may_lack = before is None or self._merges.may_lack(before)
+        same = not may_lack and before is not None and mark.at_ns - before.at_ns <= self._merge_ns
         if not same:
+            jumps = may_lack and bool(self.tracker.open_within(self.start, level + 1))
             for part in self.tracker.missing():
                 self._may_be_skipped.add(*part)
             if level >= (unseen := self.tracker.known_stop):
                 self._may_be_skipped.add(unseen, level + 1)
             heard = self.tracker.last or since
             unheard = heard is None or mark.at_ns - heard.at_ns >= self._merge_ns
-            if (unheard or self._was_silent) and level >= self.own.level:
+            if (unheard or self._was_silent or jumps) and level >= self.own.level:
                 self.moved = mark
         self._was_silent = False
         return same
@@ -351,12 +356,15 @@ class ReceiverModel(CopiesOfArrived):
         """
         self._finish_removed()
         if self.removed is None:
+            self.doubts.end()  # it was moved past what it lacked from before the capture
             if self.window.low >= low:
                 return
             self.doubts.untold |= self.origin.since is None
             self._take_back(mark.at_ns)
             self._end_unasked(mark.at_ns, self.outside_window.ranges, over=False)
             self._end_no_longer_asked(mark.at_ns)
+            for part in self._asked_lately(mark.at_ns) if self.lacks_messages() else ():
+                self.tracker.close_within(*part, Outcome.STOPPED, None)  # repaired unseen, perhaps
         for part in RangeSet(self.delivery.ranges).missing(self.window.low + 1, low + 1):
             self.skipped.add(*part, mark)
         for first, stop in captured.within(self.tracker.known_stop, low + 1):

@@ -172,6 +172,13 @@ def doubt_ends(streams: Collection[McastStream], seen: SeenViews, local: str | N
             stream.receiver.doubts.untold |= seen.left_out(stream.sender, local, waiting)
 
 
+def doubt_left(streams: Iterable[McastStream], event: Event) -> None:
+    """A view that is told by what it changes in one that was not seen names those who left it: if
+    this member has it, it ends their windows."""
+    left = (event.details().get("view") or {}).get("left", ())
+    nothing_tells(stream for stream in streams if stream.sender in left)
+
+
 def nothing_tells(streams: Iterable[McastStream]) -> None:
     """Which of the messages that came their windows took."""
     for stream in streams:

@@ -108,7 +108,8 @@ def test_a_new_member_gets_a_window_at_zero() -> None:
 
 @pytest.mark.rule("W2")
 def test_who_joins_through_this_member_gets_a_window_at_zero() -> None:
-    told = heard(A, join_rsp("ABD", 3, to=D, digest={}), msg(2, by=D), ack(2, by=A, of=D))
+    lets_in = (join_rsp("ABD", 3, to=D, digest={}), view("ABD", 3, 1))
+    told = heard(A, *lets_in, msg(2, by=D), ack(2, by=A, of=D))
     assert told.told("start_known", "not_captured", sender=D) == {
         "start_known": True,
         "not_captured": 1,
@@ -333,7 +334,7 @@ def test_nothing_tells_what_had_been_delivered_of_a_skip_up_to_what_was_lacked()
         "delivered": [[1, 1], [10, 10]], "delivered_unsure": [[2, 9]],
     }  # fmt: skip
     asking = (msg(6, 7, by=C), 500, xmit_req(5, of=C), 500, xmit_req(5, of=C))
-    told = heard("B", *begin, *asking, 10, merge, msg(10, by=C))
+    told = heard("B", *begin, msg(2, 4, by=C), *asking, 10, merge, msg(10, by=C))
     assert told.told("delivered", "delivered_unsure", sender=C) == {
         "delivered": [[1, 4], [10, 10]], "delivered_unsure": [],
     }  # fmt: skip
@@ -411,7 +412,8 @@ def test_what_was_asked_for_in_vain_for_long_a_merge_may_have_skipped() -> None:
         "B", JOINED, msg(1, 2, by=C), ack(2, of=C), msg(5, by=C), *asked, 300, ack(9, of=C)
     )
     assert [found for found in told.findings() if found[1] == "proven"] == []
-    soon = heard("B", JOINED, msg(1, 2, by=C), ack(2, of=C), msg(5, by=C), *asked[:4], ack(9, of=C))
+    began = (JOINED, msg(1, 2, by=C), ack(2, of=C), msg(5, by=C))
+    soon = heard("B", *began, *asked[:4], msg(9, by=C), ack(9, of=C))
     assert ("MC001", "proven", [[3, 3]]) in soon.findings()
 
 
@@ -550,7 +552,8 @@ def test_an_own_join_rsp_just_behind_the_beginning_may_be_sent_again_to_who_is_i
     began_ms: int, not_captured: int
 ) -> None:
     answer = join_rsp("ABCD", 3, to=D, digest={"A": (7, 7), "D": (0, 0)})
-    told = played(A, dated((answer, msg(6, by=D), 500, ack(6, by=A, of=D))), began_ms=began_ms)
+    story = (answer, view("ABCD", 3, 8), msg(6, by=D), 500, ack(6, by=A, of=D))
+    told = played(A, dated(story), began_ms=began_ms)
     assert told.told("delivered", "not_captured", sender=D) == {
         "delivered": [[1, 6]], "not_captured": not_captured,
     }  # fmt: skip

@@ -82,15 +82,19 @@ def told_outcomes(told: Heard) -> dict[int, str]:
 def test_the_receiver_agrees_with_the_naive_one(
     story: list[Told], capacity: int | None, digest: int
 ) -> None:
+    """C multicasts all the while, so that no merge is missed."""
     naive = NaiveReceiver(digest, capacity, interval_ms=500)
     steps: list[Step] = [join_rsp("ABC", 2, digest={"A": (digest, digest)})]
     now_ms = 1
     arrivals = 0
-    for what, seqno, more, flag in story:
+    for number, (what, seqno, more, flag) in enumerate(story, 1):
         if what == "pause":
             steps.append(seqno)
             now_ms += seqno
             continue
+        if what in ("request", "ack"):
+            steps.append(msg(number, by=C))
+            now_ms += 1
         now_ms += 1
         naive.event(now_ms)
         if what == "msg":
