@@ -427,6 +427,44 @@ def test_how_soon_a_merge_may_come_is_what_merge3_is_set_to() -> None:
     assert ("CP007", "cannot be told", [[3, 8]]) in slow.findings()
 
 
+@pytest.mark.rule("R19")
+@pytest.mark.parametrize("out", [True, False])
+def test_while_somebody_is_out_of_the_view_a_merge_may_move_any_window(out: bool) -> None:
+    """pause-late-u4n4 at B: it was paused, and A put it out. B merges them, which the capture
+    lacks: its window goes on above what it had asked A for, and asks for what the one before had
+    stored."""
+    asking = (msg(5, 6), 500, xmit_req(4)) + (500, xmit_req(4)) * 2
+    told = heard(
+        "B", JOINED, msg(1, 3), ack(3), *asking, *[view("AC", 3, 7)] * out, msg(8), 200,
+        xmit_req(7, 8), 5, xmit_rsp(8), 200, msg(9), ack(9),
+    )  # fmt: skip
+    found = [(rule, seqnos) for rule, sure, seqnos in told.findings() if sure == "proven"]
+    assert (("MC005", [[8, 8]]) in found) is not out
+    assert (("MC001", [[4, 4], [7, 7]]) in found) is not out
+    assert (told.delivered() is None) is out
+
+
+@pytest.mark.rule("R19")
+def test_a_merge_moves_past_what_was_lacked_from_before_the_capture() -> None:
+    """pause-late-u3n2: it asks for 3, from before the capture, and what comes waits for it."""
+    merge = view("BAC", 4, 1, by=B, digest={"A": (9, 9), "B": (0, 0)}, merge=True)
+    begun = (msg(7, 9), 500, xmit_req(3), msg(10), 500, xmit_req(3))
+    told = heard("B", *begun, 500, merge, msg(11), 500, ack(11))
+    assert told.delivered() is None
+    assert heard("B", msg(7, 9), ack(9), merge, msg(10), ack(10)).delivered() == [[7, 10]]
+
+
+@pytest.mark.rule("R19")
+@pytest.mark.parametrize(("lacks", "unrecovered"), [((), [[5, 5]]), ((msg(2, 3, by=C),), [])])
+def test_what_was_asked_for_just_before_a_merge_may_be_repaired_where_the_capture_lacks_others(
+    lacks: tuple[Step, ...], unrecovered: list[list[int]]
+) -> None:
+    merge = view("ABC", 4, 2, digest={"A": (2, 2), "C": (6, 6)}, merge=True)
+    story = (JOINED, msg(1), *(lacks or (msg(1, 3, by=C),)), msg(4, by=C), ack(4, of=C))
+    told = heard("B", *story, msg(6, by=C), 500, xmit_req(5, of=C), 30, merge)
+    assert told.told("unrecovered_seqnos", sender=C) == {"unrecovered_seqnos": unrecovered}
+
+
 @pytest.mark.rule("R15")
 @pytest.mark.rule("R19")
 def test_who_left_before_a_word_of_it_was_heard_has_the_window_of_the_merge() -> None:
@@ -601,6 +639,22 @@ def test_what_came_before_a_merge_may_have_met_no_window_if_its_sender_was_in_an
 
 
 @pytest.mark.rule("R19")
+@pytest.mark.parametrize("seen", [2, 3])
+def test_a_view_between_the_installed_one_and_a_merge_may_not_be_in_the_capture(seen: int) -> None:
+    """asym-u4n4: A put C out, which kept the view that they all had. B was in both; that it had the
+    later one only the merge tells, where the capture lacks it."""
+    merged = view("BCA", 4, 1, by=B, digest={"A": (2, 2), "B": (1, 1), "C": (9, 9)}, merge=True)
+    detail = merged.details()
+    detail["view"]["subgroups"] = [
+        {"id": [A, 2], "members": [A, B, C]}, {"id": [A, 3], "members": [A, B]},
+    ]  # fmt: skip
+    merged = replace(merged, detail=json.dumps(detail))
+    put_out = [view("AB", 3, 2)] * (seen == 3)
+    told = heard("B", JOINED, msg(1), msg(1, 2, by=C), *put_out, 3000, msg(3, 9, by=C), merged)
+    assert told.delivered(C) == ([[1, 2]] if put_out else None)
+
+
+@pytest.mark.rule("R19")
 @pytest.mark.parametrize(("number", "delivered"), [(3, [[1, 2], [9, 9]]), (5, None)])
 def test_what_came_before_a_merge_may_have_met_a_window_by_a_view_that_is_not_captured(
     number: int, delivered: list[list[int]] | None
@@ -717,6 +771,15 @@ def test_a_delta_to_a_view_that_was_not_seen_changes_nothing() -> None:
     assert told.views() == [(2, "ABC", True)]
     assert told.delivered(C) == [[1, 1]]
     assert [mark.frame for mark in told.engine.seen.unknown_deltas] == [2]
+
+
+@pytest.mark.rule("R15")
+def test_who_leaves_by_a_delta_to_a_view_that_was_not_seen_may_have_no_window_any_more() -> None:
+    begun = (msg(6, 7, by=C), msg(8), ack(7, of=C), ack(8), 500)
+    told = heard("B", *begun, delta(4, 9, left=C, new="", reference=3), msg(8, 9, by=C))
+    assert told.delivered(C) is None
+    stays = heard("B", *begun, delta(4, 9, left="", new=D, reference=3), msg(8, 9, by=C))
+    assert stays.delivered(C) == [[6, 9]]
 
 
 @pytest.mark.rule("W5")
