@@ -19,7 +19,7 @@ from seqaudit.replay.contract.story import (
 from seqaudit.replay.contract.worth import Doubt, Span, Worth
 from seqaudit.replay.sequence.gaps import MAX_ASKS, Gap, Mark, Outcome, Part
 from seqaudit.replay.sequence.ranges import RangeSet
-from tests.report_types import _check
+from tests.report_types import check_of
 
 S = 1_000_000_000
 
@@ -43,7 +43,7 @@ def story_of(gap: Gap, role: str = RECEIVER, worth: Worth | None = None, **more:
     place = placed(*by_outcome(row["outcome"], role, row["requests"]))
     about = {"capture": 0, "system": "toy", "stream": "a>b", "receiver": "b", "placed": place}
     told = with_story(cast(GapDetail, about | row | more), worth, _called, 90 * S)
-    assert list(_check(GapRow)(told, "gap")) == []
+    assert list(check_of(GapRow)(told)) == []
     return told["story"]
 
 
