@@ -244,7 +244,7 @@ def _of_jgroups(
         if row[name] is not None and (of["lost"] is not None or name == "unrecovered_seqnos"):
             told.figures += 1
             more = set(_numbers(row[name])).difference(_numbers(of[name] or []))
-            more -= later if name == "unrecovered_seqnos" else lacked
+            more -= lacked | later if name == "unrecovered_seqnos" else lacked
             if more:
                 told.wrong.append((name, row["id"], f"not in the whole: {sorted(more)}"))
     if row["lost"] is not None:

@@ -23,12 +23,11 @@ from seqaudit.replay.jgroups.evidence import (
     Beginning,
     Life,
 )
-from seqaudit.replay.jgroups.mcast.doubts import DeliveryDoubts
 from seqaudit.replay.jgroups.mcast.merges import Merges
 from seqaudit.replay.jgroups.mcast.origin import Origin
-from seqaudit.replay.jgroups.mcast.owed import AckSchedule, OwedAcks
-from seqaudit.replay.jgroups.mcast.receiver_copies import CopiesOfArrived
+from seqaudit.replay.jgroups.mcast.owed import AckSchedule
 from seqaudit.replay.jgroups.mcast.removal import SENDER_LEFT, Removal
+from seqaudit.replay.jgroups.mcast.spoken import SpokenWindow
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import (
@@ -52,7 +51,7 @@ LAST_TOLD: Final = 16
 BUSY_NS: Final = 100_000_000
 
 
-class ReceiverModel(CopiesOfArrived):
+class ReceiverModel(SpokenWindow):
     """One receive window.
 
     Args:
@@ -91,8 +90,8 @@ class ReceiverModel(CopiesOfArrived):
         origin: Origin,
     ) -> None:
         super().__init__(
-            low, known=known, interval_ns=interval_ns, beginning=beginning, elapsed=elapsed,
-            origin=origin,
+            low, known=known, interval_ns=interval_ns, merge_ns=merge_ns, acks=acks, began=began,
+            beginning=beginning, elapsed=elapsed, merges=merges, life=life, origin=origin,
         )  # fmt: skip
         self.window = Window(low, capacity, document=document)
         self.before_start = 0  # messages below the first expected seqno
@@ -103,27 +102,20 @@ class ReceiverModel(CopiesOfArrived):
         self.lacked_highest = Note()  # asked for as soon as HIGHEST_SEQNO named it
         self._highest_at: Mark | None = None
         self._highest_first: Mark | None = None  # the first that named it
-        self._life, self._merges = life, merges
-        self._asks_from = (low, began)  # where its requests begin, and since when
         self._told: deque[int] = deque(maxlen=LAST_TOLD)  # by HIGHEST_SEQNO
         self._last_id: int | None = None  # the newest of the datagrams so far
         self._newest: Mark | None = None  # the last message above all others: no repair
         self.removed: Removal | None = None
-        self._was_silent = False  # its sender, since this member's last word, for long enough
         self._any_oob = False
         self._interval_given = interval_given
         self._at_once = document  # its scan asks for every gap that it finds (D11)
-        self._merge_ns = merge_ns
         self._for_highest = RangeSet()  # asked for as HIGHEST_SEQNO named it
         self._told_once = acks is None  # by HIGHEST_SEQNO of NAKACK2 (N9)
         self._shown_high = 0  # it had received one so high: a tick asks for what is below that
-        self.acks = OwedAcks(acks, self.own.level, elapsed)
-        self.doubts = DeliveryDoubts()
 
     def _begin(self, start: int) -> None:
         super()._begin(start)
         self._sent_from = start  # what is sure to be sent to it begins no sooner
-        self._may_be_skipped = RangeSet()  # see ``_had``
         self._asked_alone = RangeSet()  # by its last request, as HIGHEST_SEQNO and STABILITY cause
         self._asked_idle = RangeSet()  # of these, when no new one had come for a tick
         self._out_of_band = RangeSet()  # delivered on arrival, not yet passed by the window
@@ -224,13 +216,13 @@ class ReceiverModel(CopiesOfArrived):
             self.oversized_requests.append((mark, event.count))
         if not ranges:
             return  # T4: it had become empty
-        same = self._shows(ranges[0][0] - 1, mark)
+        at_tick = self._at_a_tick(ranges)
+        same = self._shows(ranges[0][0] - 1, mark, all_below=at_tick)
         self._may_be_skipped.remove(ranges[0][0], self.tracker.known_stop)  # its window lacks this
         if ranges[0][0] != self._asks_from[0]:
             self._asks_from = (ranges[0][0], mark)
         for_highest = event.count == 1 and ranges[0][0] == self.highest_told
         self.tracker.reveal(ranges[-1][1], mark, BY_REQUEST)
-        at_tick = self._at_a_tick(ranges)
         if at_tick:
             self._shown_high = max(self._shown_high, ranges[-1][1])
             self.waited.remove(self.start, ranges[-1][1])  # what it lost it asks for
@@ -299,56 +291,6 @@ class ReceiverModel(CopiesOfArrived):
             self._hand_on(skipped, mark)
         self.acks.acked(seqno, self.window.low, mark)
 
-    def _asked_long(self, mark: Mark) -> bool:
-        """It has asked in vain for so long that a merge may have come instead: one way is cut, and
-        the window was never removed."""
-        seqno, since = self._asks_from
-        return mark.at_ns - since.at_ns > self._merge_ns and bool(
-            self.tracker.open_within(seqno, seqno + 1)
-        )
-
-    def _shows(self, level: int, mark: Mark) -> bool:
-        """This member says something of its window: is it the one that it spoke of before? A merge
-        that the capture lacks may have moved it.
-
-        The first word of a window that nothing told of: it begins no later, and of what is below
-        nobody can tell whether it was for it, where the member or messages of this window may have
-        come in between, or where a window that was there would have spoken before.
-        """
-        before, since = self.origin.spoken_at, self.origin.since
-        if self.origin.spoke(level, mark):
-            self.beginning.begins(level)
-            lacks = level >= self.tracker.known_stop or any(
-                self.tracker.open_within(self.start, level)
-            )
-            first = self.tracker.first
-            late = first is not None and self.acks.was_due(first.first, mark)
-            if lacks or late or self._life.began_behind(self.tracker):
-                self.doubts.unsure.add(min(self.start, level), level + 1)
-        may_lack = before is None or self._merges.may_lack(before)
-        same = not may_lack and before is not None and mark.at_ns - before.at_ns <= self._merge_ns
-        if not same:
-            jumps = may_lack and bool(self.tracker.open_within(self.start, level + 1))
-            for part in self.tracker.missing():
-                self._may_be_skipped.add(*part)
-            if level >= (unseen := self.tracker.known_stop):
-                self._may_be_skipped.add(unseen, level + 1)
-            heard = self.tracker.last or since
-            unheard = heard is None or mark.at_ns - heard.at_ns >= self._merge_ns
-            if (unheard or self._was_silent or jumps) and level >= self.own.level:
-                self.moved = mark
-        self._was_silent = False
-        return same
-
-    def _had(self, first: int, stop: int, mark: Mark, *, same: bool) -> list[Range]:
-        """See ``JudgedStream``. What was missing when a merge may have come in between, and was not
-        asked for since, may have been skipped, whatever the member says later."""
-        doubtful = self._may_be_skipped.remove(first, stop) if same else []
-        had: list[Range] = []
-        for part in doubtful:
-            had += super()._had(*part, mark, same=False)
-        return had + super()._had(first, stop, mark, same=same)
-
     def merge(self, low: int, mark: Mark, captured: RangeSet, installed: Mark) -> None:
         """A merge digest: a window that is behind it, or was removed, is replaced; what is between
         is skipped (R19). Of that nobody can tell what came, but for what is in the capture: for the
@@ -392,11 +334,6 @@ class ReceiverModel(CopiesOfArrived):
         self.window_lost(mark)
         self._sent_from = self.window.low + 1
         self.origin.moved(there)
-
-    def window_lost(self, since: Mark) -> None:
-        """See ``JudgedStream``: a merge has moved it."""
-        self.moved = since
-        super().window_lost(since)
 
     def _end_below(self, stop: int, outcome: Outcome) -> list[Range]:
         """What never came is lost if this member asked for it or had no room. What nobody asked for

@@ -174,9 +174,13 @@ def doubt_ends(streams: Collection[McastStream], seen: SeenViews, local: str | N
 
 def doubt_left(streams: Iterable[McastStream], event: Event) -> None:
     """A view that is told by what it changes in one that was not seen names those who left it: if
-    this member has it, it ends their windows."""
-    left = (event.details().get("view") or {}).get("left", ())
-    nothing_tells(stream for stream in streams if stream.sender in left)
+    this member has it, it ends their windows. One that was not read may end any."""
+    stated = event.details().get("view")
+    if stated:
+        left = stated.get("left", ())
+        nothing_tells(stream for stream in streams if stream.sender in left)
+    elif event.seqno is not None:
+        nothing_tells(streams)
 
 
 def nothing_tells(streams: Iterable[McastStream]) -> None:
