@@ -172,8 +172,10 @@ MCAST: Final[tuple[Rule, ...]] = (
         "sender left its view. Those that were asked for are lost; those that came, before what "
         "they waited for or while their sender was out of the view, are not; of the others it "
         "cannot be told whether they came, as the capture may have missed them. A merge that the "
-        "capture lacks comes merge_min_interval after the last word of the window at the soonest: "
-        "what was missing then and was acknowledged later cannot be told.",
+        "capture lacks may come while somebody is out of the installed view, that view or a newer "
+        "one is not in the capture, or no multicast is; else merge_min_interval after the last "
+        "word of the window at the soonest: what was missing then and was acknowledged later "
+        "cannot be told.",
         "The application must transfer state after a merge.",
         "jgroups.md 5.4 \"digest\""),
     warning(
