@@ -123,6 +123,11 @@ class SeenViews:
         """Is a member in any view?"""
         return any(member in view.members for view, _, _ in self.views)
 
+    def latest_of(self, member: str | None) -> View | None:
+        """The newest view with a member."""
+        with_it = (view for view, _, _ in self.views if member in view.members)
+        return max(with_it, key=lambda view: view.number, default=None)
+
     def of(self, event: Event) -> View | None:
         """The view that an event tells, which has been seen."""
         return View.of(event, self._known)

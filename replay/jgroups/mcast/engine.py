@@ -373,7 +373,7 @@ class McastEngine:
         caster = self.seen.caster(view, event)
         for stream in self.streams.values() if first or caster is not None else ():
             stream.viewed(self.seen if first else None, caster)
-        left, own = self.leaving is not None, self.view
+        left, own = self.leaving is not None, self.view or self.seen.latest_of(self.members.local)
         if first and self.excluded is None and self.members.put_out(event, view, own, left=left):
             self.excluded = (event.first_mark(), "it had left" if left else "a view without it")
             if left or self._from_local(event):

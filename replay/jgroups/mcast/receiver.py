@@ -349,8 +349,7 @@ class ReceiverModel(SpokenWindow):
         if untold:
             high = self.window.deliverable(untold)
             self.doubts.may_have.add(self.window.low + 1, min(high + 1, stop))
-            if self._any_oob:  # so may these be, whatever it lacked below
-                self.doubts.may_have |= untold
+            self.doubts.may_have |= untold  # they may be OOB, whatever it lacked below
         return super()._end_below(stop, outcome)
 
     def end(self, mark: Mark, why: str) -> None:
