@@ -100,9 +100,11 @@ def beside(whole: Mapping[str, Any], other: Mapping[str, Any], *, timed: bool = 
         if of is None or row.get("role") != "receiver" or of.get("role") != "receiver":
             continue
         if row["system"] in JGROUPS:
+            in_vain = _asked_in_vain(whole, row["id"])
             later = _repaired_later(whole, other, row["id"])
-            lacked = _asked_in_vain(whole, row["id"]) | _lacked_by_one_that_left(whole, row["id"])
-            _of_jgroups(row, of, told, later, lacked)
+            left = _lacked_by_one_that_left(whole, row["id"])
+            more = {"lost_seqnos": in_vain | left, "unrecovered_seqnos": in_vain | later}
+            _of_jgroups(row, of, told, more)
         if row["system"] not in COMPARED:
             continue
         ends = "first_seqno", "last_seqno"
@@ -210,7 +212,7 @@ def _repaired_later(whole: Mapping[str, Any], other: Mapping[str, Any], stream: 
 
 def _asked_in_vain(whole: Mapping[str, Any], stream: str) -> set[int]:
     """Seqnos of a stream that were asked for though they had come: whoever does not see that they
-    came sees a message that was missing, and repaired."""
+    came sees a message that was missing, and repaired or not."""
     return {
         seqno
         for finding in whole.get("findings", ())
@@ -234,17 +236,15 @@ def _of_jgroups(
     row: Mapping[str, Any],
     of: Mapping[str, Any],
     told: Compared,
-    later: set[int],
-    lacked: set[int],
+    more_of: Mapping[str, set[int]],
 ) -> None:
-    """What a member lost was lost in the whole capture as well, or ``lacked`` though that shows no
-    loss; what it had not got it never did or ``later``; and of what it delivered nothing is left
-    out in between. Of one that left only bounds are told."""
-    for name in ("lost_seqnos", "unrecovered_seqnos"):
+    """What a member lost was lost in the whole capture as well, what it had not got it never did,
+    but for what ``more_of`` says of either; and of what it delivered nothing is left out in
+    between. Of one that left only bounds are told."""
+    for name, allowed in more_of.items():
         if row[name] is not None and (of["lost"] is not None or name == "unrecovered_seqnos"):
             told.figures += 1
-            more = set(_numbers(row[name])).difference(_numbers(of[name] or []))
-            more -= lacked | later if name == "unrecovered_seqnos" else lacked
+            more = set(_numbers(row[name])).difference(_numbers(of[name] or []), allowed)
             if more:
                 told.wrong.append((name, row["id"], f"not in the whole: {sorted(more)}"))
     if row["lost"] is not None:

@@ -308,6 +308,10 @@ def test_what_jgroups_members_lost_and_delivered_is_what_they_did_in_the_whole()
     in_vain = said([], []) | {"findings": [row("MC013", [[5, 5]], stream="s")]}
     told = [figures.beside(in_vain, said([[seqno, seqno]], [])).wrong for seqno in (5, 6)]
     assert [[name for name, _, _ in one] for one in told] == [[], ["lost_seqnos"]]
+    for seqno, names in ((5, []), (6, ["unrecovered_seqnos"])):  # or it never came again
+        never = said([], None)
+        never["streams"][0]["unrecovered_seqnos"] = [[seqno, seqno]]
+        assert [name for name, _, _ in figures.beside(in_vain, never).wrong] == names
 
 
 def test_what_a_member_that_left_asked_for_and_got_was_lost_where_its_view_is_not_seen() -> None:
