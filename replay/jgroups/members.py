@@ -61,13 +61,15 @@ class SeenViews:
             null: anybody's, as parts of the cluster merge or the capture lacks what was before.
         unchanged: one had the members of the one seen before it: one in between is missing, or the
             number of one is damaged.
+        all_are_in: the member at this point has the newest one, with everybody that was in one
+            before: only who is out of it can come back by a merge.
     """
 
     def __init__(self) -> None:
         self.views: list[tuple[View, Mark, bool]] = []
         self.unknown_deltas: list[Mark] = []
         self.newcomers: set[str] | None = None
-        self.unchanged = False
+        self.unchanged = self.all_are_in = False
         self._newest: View | None = None  # null: told by what it changes in one that was not seen
         self._here: View | None = None  # the newest that was installed here
         self._ever: set[str] = set()  # in any view
@@ -97,6 +99,7 @@ class SeenViews:
             if first:
                 self.unknown_deltas.append(mark)
                 self.newcomers = self._newest = None
+                self._judge_all()
             return None, first
         first = (view.creator, view.number) not in self._known
         if first and len(self.views) < MAX_VIEWS:
@@ -113,7 +116,14 @@ class SeenViews:
             old = None if before is None else set(before.members)
             self.newcomers = None if old is None else set(view.members) - old
             self._newest, self._number = view, view.number
+            self._judge_all()
         return view, first
+
+    def _judge_all(self) -> None:
+        newest = self._newest
+        self.all_are_in = (
+            newest is not None and newest == self._here and self._ever <= set(newest.members)
+        )
 
     def names(self, member: str) -> bool | None:
         """Is a member in the newest view? Null: it was not seen."""
@@ -142,12 +152,6 @@ class SeenViews:
         cast = any(cast[:2] == newest for cast in self._casts) and told[-1] not in waiting
         return not cast and any(sender in view.members for view in told)
 
-    def all_are_in(self) -> bool:
-        """Does the member at this point have the newest view, with everybody that was in one
-        before? Only who is out of it can come back by a merge."""
-        newest = self._newest
-        return newest is not None and newest == self._here and self._ever <= set(newest.members)
-
     def elders(self, sender: str) -> set[str] | None:
         """Who was there when the newest view, or one before, let a sender in, but for its creator,
         which casts it; who joined later has a window for the sender from then on. Null: anybody."""
@@ -163,6 +167,7 @@ class SeenViews:
     def installed(self, view: View) -> None:
         """The member at this point has it now."""
         self._here = view
+        self._judge_all()
         self.views = [
             (seen, at, here or (seen.creator, seen.number) == (view.creator, view.number))
             for seen, at, here in self.views

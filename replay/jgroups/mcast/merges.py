@@ -7,7 +7,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.members import SeenViews
 from seqaudit.replay.sequence.gaps import Mark
 
-_MULTICAST: Final = frozenset({Kind.DATA, Kind.RETRANSMISSION, Kind.VIEW})
+_MULTICAST: Final = frozenset({Kind.DATA, Kind.VIEW, Kind.HIGHEST})
 
 
 class Merges:
@@ -20,14 +20,18 @@ class Merges:
 
     def __init__(self, seen: SeenViews) -> None:
         self._seen = seen
-        self._heard: Mark | None = None  # the last multicast
+        self._heard: Mark | None = None  # the last multicast, or a repair behind one
 
     def saw(self, event: Event) -> None:
         """Any event of the cluster."""
-        if event.kind in _MULTICAST and event.seqno is not None:
+        heard = event.kind in _MULTICAST or (
+            # it goes to one: a capture of what two members exchange has repairs alone
+            self._heard is not None and event.kind is Kind.RETRANSMISSION
+        )
+        if heard and event.seqno is not None:
             self._heard = event.last_mark()
 
     def may_lack(self, since: Mark) -> bool:
         """May one have come since then that the capture lacks?"""
         heard = self._heard is not None and self._heard.frame > since.frame
-        return not (heard and self._seen.all_are_in())
+        return not (heard and self._seen.all_are_in)

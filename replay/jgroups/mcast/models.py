@@ -12,6 +12,7 @@ from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.mcast.streams import McastStream
+from seqaudit.replay.jgroups.mcast.terms import WindowTerms
 from seqaudit.replay.jgroups.members import SeenViews, View
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
@@ -98,7 +99,7 @@ class Models:
         exact: bool,
         let_in: Mark | None,
     ) -> ReceiverModel:
-        """The window of the member at this point; see ``ReceiverModel`` and ``Origin``.
+        """The window of the member at this point; see ``WindowTerms`` and ``Origin``.
 
         Args:
             exact: what says where it begins says all that had been sent before the capture began.
@@ -109,8 +110,8 @@ class Models:
         if based is not None:
             beginning.bound = low if exact else None
             beginning.begins(low)
-        return ReceiverModel(
-            low,
+        terms = WindowTerms(
+            low=low,
             known=known,
             capacity=given.value("capacity") if system != "nakack2" else None,  # N2
             interval_ns=given.value("xmit_interval_ms") * 1_000_000,
@@ -125,3 +126,4 @@ class Models:
             life=self.life,
             origin=Origin(low, based, let_in),
         )
+        return ReceiverModel(terms)

@@ -20,16 +20,11 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.acked_copies import OwnLevel
 from seqaudit.replay.jgroups.evidence import (
     HORIZON_NS,
-    Beginning,
-    Life,
 )
-from seqaudit.replay.jgroups.mcast.merges import Merges
-from seqaudit.replay.jgroups.mcast.origin import Origin
-from seqaudit.replay.jgroups.mcast.owed import AckSchedule
 from seqaudit.replay.jgroups.mcast.removal import SENDER_LEFT, Removal
 from seqaudit.replay.jgroups.mcast.spoken import SpokenWindow
+from seqaudit.replay.jgroups.mcast.terms import WindowTerms
 from seqaudit.replay.jgroups.windows import Window
-from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import (
     BY_HIGHEST,
     BY_MERGE,
@@ -55,45 +50,12 @@ class ReceiverModel(SpokenWindow):
     """One receive window.
 
     Args:
-        low: the window expects ``low + 1`` next.
-        known: by a view, a digest or seqno 1; else the capture began in mid-stream (V13).
-        capacity: of the ring; null: not known, nothing is dropped.
-        interval_ns: xmit_interval, the least time until anybody asks (A2).
-        interval_given: the interval is not a default, so a request can be too early.
-        merge_ns: no merge moves the window within this time of this member's last word of it.
-        document: the MCAST document's bounds (5.6).
-        acks: when this member owes an ACK (NAKACK4); null: it sends none.
-        began: when the conversation's capture did.
-        beginning: up to where it may have been sent before the capture, or before the window.
-        elapsed: of the conversation.
-        merges: of this member.
-        life: of this member.
-        origin: where the window begins, and since when it is there.
+        terms: on which it begins.
     """
 
-    def __init__(
-        self,
-        low: int,
-        *,
-        known: bool,
-        capacity: int | None,
-        interval_ns: int,
-        interval_given: bool,
-        merge_ns: int,
-        document: bool,
-        acks: AckSchedule | None,
-        began: Mark,
-        beginning: Beginning,
-        elapsed: Elapsed,
-        merges: Merges,
-        life: Life,
-        origin: Origin,
-    ) -> None:
-        super().__init__(
-            low, known=known, interval_ns=interval_ns, merge_ns=merge_ns, acks=acks, began=began,
-            beginning=beginning, elapsed=elapsed, merges=merges, life=life, origin=origin,
-        )  # fmt: skip
-        self.window = Window(low, capacity, document=document)
+    def __init__(self, terms: WindowTerms) -> None:
+        super().__init__(terms)
+        self.window = Window(terms.low, terms.capacity, document=terms.document)
         self.before_start = 0  # messages below the first expected seqno
         self.outside_window = Note()
         self.early_requests = Note()
@@ -107,10 +69,10 @@ class ReceiverModel(SpokenWindow):
         self._newest: Mark | None = None  # the last message above all others: no repair
         self.removed: Removal | None = None
         self._any_oob = False
-        self._interval_given = interval_given
-        self._at_once = document  # its scan asks for every gap that it finds (D11)
+        self._interval_given = terms.interval_given
+        self._at_once = terms.document  # its scan asks for every gap that it finds (D11)
         self._for_highest = RangeSet()  # asked for as HIGHEST_SEQNO named it
-        self._told_once = acks is None  # by HIGHEST_SEQNO of NAKACK2 (N9)
+        self._told_once = terms.acks is None  # by HIGHEST_SEQNO of NAKACK2 (N9)
         self._shown_high = 0  # it had received one so high: a tick asks for what is below that
 
     def _begin(self, start: int) -> None:

@@ -7,10 +7,9 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.acked_copies import OwnLevel
 from seqaudit.replay.jgroups.answered import Answered
 from seqaudit.replay.jgroups.arrivals import JudgedStream
-from seqaudit.replay.jgroups.evidence import CROSSING_NS, Beginning, read_between
+from seqaudit.replay.jgroups.evidence import CROSSING_NS, read_between
 from seqaudit.replay.jgroups.inner_loss import InnerLoss
-from seqaudit.replay.jgroups.mcast.origin import Origin
-from seqaudit.replay.sequence.elapsed import Elapsed
+from seqaudit.replay.jgroups.mcast.terms import WindowTerms
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ip_ids import sent_later
 from seqaudit.replay.sequence.notes import Note
@@ -21,7 +20,7 @@ class CopiesOfArrived(JudgedStream):
     """What one receive window had got, by its member's own requests and by copies.
 
     Args:
-        low, known, origin: see ``ReceiverModel``.
+        terms: on which it begins.
 
     Attributes:
         two_members: nobody but this member can ask the sender.
@@ -31,18 +30,19 @@ class CopiesOfArrived(JudgedStream):
         moved: a merge has moved the window, or may have, before this.
     """
 
-    def __init__(
-        self, low: int, *, known: bool, interval_ns: int, beginning: Beginning, elapsed: Elapsed,
-        origin: Origin,
-    ) -> None:  # fmt: skip
+    def __init__(self, terms: WindowTerms) -> None:
         super().__init__(
-            low + 1, known=known, interval_ns=interval_ns, beginning=beginning, elapsed=elapsed
-        )  # fmt: skip
+            terms.low + 1,
+            known=terms.known,
+            interval_ns=terms.interval_ns,
+            beginning=terms.beginning,
+            elapsed=terms.elapsed,
+        )
         self.two_members = False
         self.inner_loss = InnerLoss()
         self.undecided = Note()
-        self.origin = origin
-        self.own = OwnLevel(low if known else 0)
+        self.origin = terms.origin
+        self.own = OwnLevel(terms.low if terms.known else 0)
         self.moved: Mark | None = None
 
     def _begin(self, start: int) -> None:

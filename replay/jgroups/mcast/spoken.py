@@ -1,12 +1,9 @@
 """Whether a member speaks of the receive window of a multicast stream that it spoke of before."""
 
-from seqaudit.replay.jgroups.evidence import Beginning, Life
 from seqaudit.replay.jgroups.mcast.doubts import DeliveryDoubts
-from seqaudit.replay.jgroups.mcast.merges import Merges
-from seqaudit.replay.jgroups.mcast.origin import Origin
-from seqaudit.replay.jgroups.mcast.owed import AckSchedule, OwedAcks
+from seqaudit.replay.jgroups.mcast.owed import OwedAcks
 from seqaudit.replay.jgroups.mcast.receiver_copies import CopiesOfArrived
-from seqaudit.replay.sequence.elapsed import Elapsed
+from seqaudit.replay.jgroups.mcast.terms import WindowTerms
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
@@ -15,27 +12,20 @@ class SpokenWindow(CopiesOfArrived):
     """A receive window of which its member's ACKs, digests and requests speak.
 
     Args:
-        low, known, merge_ns, acks, merges: see ``ReceiverModel``, as of the others.
+        terms: on which it begins.
 
     Attributes:
         acks: those that it owes.
         doubts: what of its deliveries no frame of the capture tells.
     """
 
-    def __init__(
-        self, low: int, *, known: bool, interval_ns: int, merge_ns: int, acks: AckSchedule | None,
-        began: Mark, beginning: Beginning, elapsed: Elapsed, merges: Merges, life: Life,
-        origin: Origin,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            low, known=known, interval_ns=interval_ns, beginning=beginning, elapsed=elapsed,
-            origin=origin,
-        )  # fmt: skip
-        self._life, self._merges = life, merges
-        self._merge_ns = merge_ns
-        self._asks_from = (low, began)  # where its requests begin, and since when
+    def __init__(self, terms: WindowTerms) -> None:
+        super().__init__(terms)
+        self._life, self._merges = terms.life, terms.merges
+        self._merge_ns = terms.merge_ns
+        self._asks_from = (terms.low, terms.began)  # where its requests begin, and since when
         self._was_silent = False  # its sender, since this member's last word, for long enough
-        self.acks = OwedAcks(acks, self.own.level, elapsed)
+        self.acks = OwedAcks(terms.acks, self.own.level, terms.elapsed)
         self.doubts = DeliveryDoubts()
 
     def _begin(self, start: int) -> None:

@@ -407,6 +407,18 @@ def test_what_a_merge_may_have_skipped_stays_in_doubt_until_it_is_asked_for() ->
 
 
 @pytest.mark.rule("R19")
+def test_where_no_multicast_is_captured_a_merge_may_have_moved_any_window() -> None:
+    # what two members exchange: a merge comes as a multicast, and repairs and ACKs to one
+    asked = (xmit_req(1, 2, of=C), 5, xmit_rsp(1, 2, by=C), ack(2, of=C), 5, xmit_rsp(2, by=C))
+    unicasts = heard("B", JOINED, *asked, 5, ack(4, of=C))
+    assert ("CP007", "cannot be told", [[3, 4]]) in unicasts.findings()
+    assert unicasts.delivered(C) is None
+    both = heard("B", JOINED, msg(1), *asked, 5, ack(4, of=C))
+    assert ("CP007", "proven", [[3, 4]]) in both.findings()
+    assert both.delivered(C) == [[1, 4]]
+
+
+@pytest.mark.rule("R19")
 def test_what_was_asked_for_in_vain_for_long_a_merge_may_have_skipped() -> None:
     asked = (500, xmit_req(3, of=C)) * 6
     told = heard(
