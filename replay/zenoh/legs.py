@@ -141,7 +141,7 @@ def judge(
     judged: Judged = {rule: set() for rule in RULES}
     for _, places in sorted(legs.items()):
         chosen = [places[place] for place in sorted(places)[:MAX_LEGS]]
-        for before, after in permutations([leg for leg in chosen if leg.live], 2):
+        for before, after in permutations([leg for leg in chosen if leg.first is not None], 2):
             for rule in _comparable(before, after, spans):
                 judged[rule] |= {(leg.capture, leg.conversation) for leg in (before, after)}
             found += _compared(before, after, chosen, coverage)
@@ -236,17 +236,20 @@ def _began_again(far: Leg, chosen: Sequence[Leg]) -> Iterator[PlacedFinding]:
 
 
 def _comparable(near: Leg, far: Leg, spans: Spans) -> frozenset[str]:
-    """The rules that two legs of a source can be judged by."""
+    """The rules that two legs of a source can be judged by. Replies alone show what a session had,
+    and not what passed."""
     if not _while(near, spans[far.capture]):
+        return frozenset()
+    in_turn = near.capture == far.capture and near.receiver is not None
+    if in_turn and near.receiver == far.receiver and near.link != far.link:
+        return SESSION_RULES if near.ended_before(far) else frozenset()
+    if not near.live or not far.live:
         return frozenset()
     if near.link == far.link:
         ends = near.role == "sender" and far.role != "sender"
         return LINK_RULES if ends and near.capture != far.capture else frozenset()
-    if near.receiver is None or near.receiver != far.receiver:
-        leads = near.receiver is not None and near.receiver == far.sender_node
-        return ROUTER_RULES if leads else frozenset()
-    in_turn = near.capture == far.capture and near.ended_before(far)
-    return SESSION_RULES if in_turn else frozenset()
+    leads = near.receiver is not None and near.receiver == far.sender_node
+    return ROUTER_RULES if leads and near.receiver != far.receiver else frozenset()
 
 
 def _while(near: Leg, span: tuple[int | None, int | None]) -> bool:

@@ -179,6 +179,20 @@ def test_samples_lost_between_two_sessions_of_a_node(
     assert [f["seqnos"] for f in found] == ([[[7, 7]]] if lost else [])
 
 
+def test_what_a_cache_brings_to_the_next_session_shows_what_was_lost_before_it() -> None:
+    """Recorded with a link cut for 5 s: no sample follows, and a heartbeat made it ask."""
+    ends = {"receiver_endpoint": "10.0.0.2:51"}, {"receiver_endpoint": "10.0.0.2:52"}
+    live = row([[0, 4]], "receiver")
+    replied = row([], "receiver", replied=[[8, 9]], first_seqno=8, first_ns=3 * SECOND, **ends[0])
+    found, judged = judge([(0, "s0", live), (0, "s1", replied)], SPANS, {})
+    assert [(f["rule"], f["seqnos"], f["stream"]) for f in found] == [("ZN022", [[5, 7]], "s1")]
+    assert (judged["ZN022"], judged["ZN020"]) == ({(0, LEG)}, set())
+    later = row([[12, 13]], "receiver", first_ns=9 * SECOND, **ends[1])
+    replied |= {"last_seqno": 9, "last_ns": 4 * SECOND}
+    found, _ = judge([(0, "s1", replied), (0, "s2", later)], SPANS, {})
+    assert [(f["rule"], f["seqnos"], f["stream"]) for f in found] == [("ZN022", [[10, 11]], "s2")]
+
+
 def session(live: list[list[int]], at: int, **more: Any) -> dict[str, Any]:
     figures = {
         "delivered": live, "misses": [], "unrecovered": 0, "lost": 0, "lost_seqnos": [],
