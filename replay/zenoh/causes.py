@@ -7,6 +7,7 @@ close it (``replay.zenoh.far_end``).
 
 A cache is a queue of the newest samples, and answers with the oldest first. So what is newer than a
 reply was in the cache with it, and what is older than the first reply of a whole answer was not.
+Where a router passes the answer on, its links to the caches may have lost some of that.
 """
 
 from collections.abc import Iterable, Iterator
@@ -36,6 +37,7 @@ class Cause(StrEnum):
     GONE = "publisher gone"
     NO_CACHE = "no cache"
     EMPTY = "no cache had them"
+    EMPTY_OR_LOST = "reply lost before it came to this link, or no cache had them"
     EVICTED = "evicted: the cache is too small"
     REPLY_OR_EVICTED = "reply lost, or evicted"
     REPLY_LOST = "reply lost"
@@ -97,13 +99,21 @@ def by_cause(parts: Iterable[Why]) -> dict[Cause, RangeSet]:
 
 
 def answered(
-    query: Query, first: int, stop: int, *, cached: bool, cut: bool, finals: Iterable[HopCounter]
+    query: Query,
+    first: int,
+    stop: int,
+    *,
+    cached: bool,
+    cut: bool,
+    relayed: bool,
+    finals: Iterable[HopCounter],
 ) -> Iterator[Why]:
     """What became of [first, stop) in the answer to a query, one end of which was captured.
 
     Args:
         cached: a cache of the source was known.
         cut: not all of request and answer can be read.
+        relayed: a router passes the answer on, and ends it when it has heard of all caches.
         finals: counters in which finals travel.
     """
     yield Why(first, stop, Cause.LATER)  # unless this query asks for them
@@ -117,7 +127,9 @@ def answered(
     for a, b in query.thrown.within(first, stop):
         yield Why(a, b, Cause.THROWN_AWAY)
     came = query.replied | query.thrown
-    whole = answered_whole(query) is not None
+    all_here = answered_whole(query) is not None
+    whole = all_here and not relayed
+    nothing = Cause.EMPTY_OR_LOST if relayed else Cause.EMPTY
     by: ShownBy | None = THIS if whole else None
     if query.newest is not None:  # what was published when it had been asked may not be in it
         later = max(query.newest + 1, came.stop() if came else 0)
@@ -127,12 +139,16 @@ def answered(
         return
     if came:
         middle = max(first, min(stop, came.first()))
-        older = Cause.REPLY_OR_EVICTED if query.reply_gap and not whole else Cause.EVICTED
-        newer = query.timed_out or (query.reply_gap and not whole)
+        lost = query.reply_gap and not whole
+        older = Cause.REPLY_OR_EVICTED if lost or relayed else Cause.EVICTED
+        newer = query.timed_out or lost
         yield Why(first, middle, older, by)
-        yield Why(middle, stop, Cause.REPLY_LOST if newer else Cause.EMPTY, by)
+        yield Why(middle, stop, Cause.REPLY_LOST if newer else nothing, by)
     else:
-        yield Why(first, stop, _without_replies(query, cached, finals, whole=whole), by)
+        why = _without_replies(query, cached, finals, whole=whole)
+        if why is Cause.NO_CACHE:  # a router tells of those behind it
+            by = THIS if all_here else None
+        yield Why(first, stop, nothing if why is Cause.EMPTY else why, by)
 
 
 def _without_replies(

@@ -37,6 +37,7 @@ class Explaining:
             for part in answered(
                 query, first, stop, cached=miss.cached,
                 finals=self._link.finals(source.sender, source.receiver),
+                relayed=self._link.zid(source.sender) not in (None, source.node),
                 cut=self._moments.cut_between(
                     query.asked.at_ns,
                     query.deadline_ns if query.ended is None else query.ended.at_ns,

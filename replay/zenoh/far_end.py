@@ -31,14 +31,16 @@ RULES: Final = frozenset({"ZN002", "ZN022"})
 _OPEN: Final = frozenset(
     {
         Cause.LATER, Cause.NOT_THERE, Cause.NO_ANSWER, Cause.GONE, Cause.NO_CACHE, Cause.EMPTY,
-        Cause.EVICTED, Cause.REPLY_OR_EVICTED, Cause.REPLY_LOST,
+        Cause.EMPTY_OR_LOST, Cause.EVICTED, Cause.REPLY_OR_EVICTED, Cause.REPLY_LOST,
     }
 )  # fmt: skip
 #: What the far end shows, in words.
 _SHOWN: Final = {
     Cause.REPLY_LOST: "a reply with {name:sample} left there and did not come",
     Cause.EVICTED: "the cache had only newer ones when it was asked for {name:sample}",
+    Cause.REPLY_OR_EVICTED: "the answer to the query for {name:sample} began above there as well",
     Cause.EMPTY: "the answer to the query for {name:sample} was empty there as well",
+    Cause.EMPTY_OR_LOST: "the answer to the query for {name:sample} was empty there as well",
     Cause.NO_CACHE: "there is no cache there for {name:sample}",
     Cause.QUERY_LOST: "the query for {name:sample} is not there",
     Cause.UNANSWERED: "the query for {name:sample} came there, and no answer left",
@@ -196,13 +198,26 @@ def _of_query(
         if far["whole"]:
             later = b if newest is None else max(newest + 1, replied.stop() if replied else a)
             if a < later:
-                nothing = Cause.NO_CACHE if sender["cache"] == "none" else Cause.EMPTY
-                gone = Cause.EVICTED if replied and a < replied.first() else nothing
-                yield Why(a, min(b, later), gone, OTHER_END)
+                older = bool(replied) and a < replied.first()
+                yield Why(a, min(b, later), _lacked(sender, older=older), OTHER_END)
             if later < b:
                 yield Why(max(a, later), b, Cause.LATER, OTHER_END)
         elif far["outcome"] == "timed out":
             yield Why(a, b, Cause.UNANSWERED)
+
+
+def _lacked(sender: Row, *, older: bool) -> Cause:
+    """What a whole answer lacks that left where a stream was captured at its sender; a router's
+    links to the caches may have lost it.
+
+    Args:
+        older: it has newer ones.
+    """
+    if sender["sender_node"] not in (None, sender["source"].partition("/")[0]):
+        return Cause.REPLY_OR_EVICTED if older else Cause.EMPTY_OR_LOST
+    if older:
+        return Cause.EVICTED
+    return Cause.NO_CACHE if sender["cache"] == "none" else Cause.EMPTY
 
 
 def _never_came(own: QueryFigures, sender: Row) -> bool:

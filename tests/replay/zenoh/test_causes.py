@@ -9,6 +9,8 @@ from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_certificates import WideSession, said
 from tests.replay.zenoh.test_engine import Session, answered, causes, stream
 
+ROUTER_ZID = bytes(range(16, 32))
+
 
 def told(session: Session) -> list[tuple[list[list[int]], str, str | None]]:
     """Seqnos, cause and what shows it, of all misses."""
@@ -35,6 +37,18 @@ def test_a_whole_answer_shows_what_the_cache_no_longer_had() -> None:
     session = WideSession().put(0).lose().lose().put(3).ask(1, "_sn=1..")
     session = answered(session, 1, 2, 3).put(4)
     assert told(session) == [([[1, 1]], "evicted: the cache is too small", "this capture")]
+
+
+def test_what_an_answer_lacks_that_a_router_passes_on_its_links_may_have_lost() -> None:
+    """Recorded: a reply was lost on UDP to a router, which ends the query over TCP all the same."""
+    session = WideSession(sender=ROUTER_ZID).put(0).lose().lose().put(3).ask(1, "_sn=1..")
+    session = answered(session, 1, 2, 3).put(4)
+    assert told(session) == [([[1, 1]], "reply lost, or evicted", None)]
+    session = WideSession(sender=ROUTER_ZID).put(0).lose().put(2).ask(1, "_sn=1..")
+    session = answered(session, 1).put(3)
+    assert told(session) == [
+        ([[1, 1]], "reply lost before it came to this link, or no cache had them", None)
+    ]
 
 
 def test_behind_a_hole_in_the_answer_older_samples_may_be_evicted_and_newer_ones_were_lost() -> (

@@ -39,10 +39,10 @@ FIRST_SN = {False: 100_000, True: 500_000}
 class WideSession(Session):
     """One whose transport sns show that they have more than 16 bits."""
 
-    def __init__(self, whatami: int = 1) -> None:
+    def __init__(self, whatami: int = 1, sender: bytes = z.ZID) -> None:
         super().__init__(opened=False)
         self.sns = dict(FIRST_SN)
-        self.raw(z.init()).raw(z.init(SUBSCRIBER_ZID, ack=True, whatami=whatami), back=True)
+        self.raw(z.init(sender)).raw(z.init(SUBSCRIBER_ZID, ack=True, whatami=whatami), back=True)
         self.raw(z.opened(FIRST_SN[False])).raw(z.opened(FIRST_SN[True], ack=True), back=True)
         self.publisher(z.declare(0, 1, 0, "demo/sensor"))
         self.publisher(z.declare(4, 2, 0, TOKEN))
