@@ -185,8 +185,9 @@ def _of_query(
 ) -> Iterator[Why]:
     """What became of [first, stop) of a query: ``own`` where it was sent, ``far`` where it came."""
     if far is None:
-        if _never_came(own, sender):
-            yield Why(first, stop, Cause.QUERY_LOST)
+        newest = own["newest_seqno"]
+        if newest is not None and first <= newest and _never_came(own, sender):
+            yield Why(first, min(stop, newest + 1), Cause.QUERY_LOST)  # it asked for no more
         return
     if (own["parameters"], own["source"]) != (far["parameters"], far["source"]):
         return

@@ -280,7 +280,7 @@ def _nothing_came(
         known = max([_elsewhere(other, near.receiver, chosen), *(far.highest for far in there)])
         doubt = coverage.doubt(near, other) or next((far.doubt for far in there if far.doubt), "")
         for far in there:  # replies brought it some
-            if first := _older(near, far):
+            if first := _older(near, far, chosen):
                 yield other, _finding("ZN025", near, first, FIRST_LOST, doubt)
         if lost := near.live.within(known + 1, near.live.stop()):
             yield other, _finding(
@@ -310,8 +310,7 @@ def _compared(
 ) -> Iterator[PlacedFinding]:
     rules = _comparable(near, far, coverage.spans)
     if rules == LINK_RULES:
-        elsewhere = _elsewhere(far.capture, far.receiver, chosen)
-        yield from _link_findings(near, far, elsewhere, coverage.doubt(near, far.capture))
+        yield from _link_findings(near, far, chosen, coverage.doubt(near, far.capture))
     elif rules == SESSION_RULES and far.first is not None:
         between = RangeSet([(near.highest + 1, far.first)])
         for leg in chosen:
@@ -367,11 +366,13 @@ class _Coverage:
         return lacks[0].why if lacks else ""
 
 
-def _link_findings(near: Leg, far: Leg, elsewhere: int, ended: str) -> Iterator[PlacedFinding]:
+def _link_findings(
+    near: Leg, far: Leg, chosen: Sequence[Leg], ended: str
+) -> Iterator[PlacedFinding]:
     """What left one end of a link and is not in the capture of the other end.
 
     Args:
-        elsewhere: the highest sn that the receiving node was shown on any leg.
+        chosen: legs of the same source, by which the receiving node was shown sns as well.
         ended: why that capture may not hold it.
     """
     doubt = ended or far.doubt
@@ -382,7 +383,7 @@ def _link_findings(near: Leg, far: Leg, elsewhere: int, ended: str) -> Iterator[
             "end of {receiver_member}.",
             doubt,
         )  # fmt: skip
-    known = max(far.highest, elsewhere)
+    known = max(far.highest, _elsewhere(far.capture, far.receiver, chosen))
     if near.last is not None and near.last > known:
         yield _finding(
             "ZN019", far, [(known + 1, near.last + 1)],
@@ -390,7 +391,7 @@ def _link_findings(near: Leg, far: Leg, elsewhere: int, ended: str) -> Iterator[
             "nothing told it that {count|it exists|they exist}.",
             doubt,
         )  # fmt: skip
-    if first := _older(near, far):
+    if first := _older(near, far, chosen):
         yield _finding("ZN025", far, first, FIRST_LOST, doubt)
     if near.heard is not None and (far.heard is None or near.heard > far.heard):
         yield _finding(
@@ -401,9 +402,15 @@ def _link_findings(near: Leg, far: Leg, elsewhere: int, ended: str) -> Iterator[
         )  # fmt: skip
 
 
-def _older(near: Leg, far: Leg) -> list[Range]:
-    """Live sns of one end below all that came to the other, live or by a reply."""
-    return [] if far.first is None else near.live.within(0, far.first)
+def _older(near: Leg, far: Leg, chosen: Sequence[Leg]) -> list[Range]:
+    """Live sns of one end below all that came to the other, live or by a reply. Who knows the
+    source from a session before takes nothing for its beginning."""
+    if far.first is None or any(
+        (leg.capture, leg.receiver) == (far.capture, far.receiver) and leg.ended_before(far)
+        for leg in chosen
+    ):
+        return []
+    return near.live.within(0, far.first)
 
 
 def _finding(

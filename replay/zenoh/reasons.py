@@ -67,8 +67,8 @@ UNHEARD: Final = (
     "sends though there is none, and so does who has not heard that"
 )
 NOBODY: Final = (
-    "samples come, and nobody has declared a subscriber here that they may be for: there is none, "
-    "or its declaration is not in this capture"
+    "samples come, and nobody has declared a subscriber on this link that they may be for: there "
+    "is none, or its declaration came by another link of the two nodes, or is not in this capture"
 )
 UNNAMED: Final = (
     "samples had come for its node before any subscriber was declared: nothing shows which of them "

@@ -356,6 +356,12 @@ def test_a_session_that_overlaps_the_next_one_has_brought_what_it_brought() -> N
 def test_first_samples_that_did_not_come_and_nobody_asks_for() -> None:
     near, far = row([[0, 9]], "sender"), row([[3, 9]], "receiver")
     assert told(near, far) == [("ZN020", [[0, 2]], "likely"), ("ZN025", [[0, 2]], "likely")]
+    # it knows the source from a session before: it takes nothing for the beginning, and asks
+    before = row([[0, 1]], "receiver", receiver_endpoint="10.0.0.2:51", first_ns=0, last_ns=1)
+    rows = [(0, "s0", near), (1, "s1", before), (1, "s2", far)]
+    assert "ZN025" not in {found["rule"] for found in judge(rows, SPANS, {})[0]}
+    before["subscriber_gone"] = True
+    assert "ZN025" in {found["rule"] for found in judge(rows, SPANS, {})[0]}
     far["first_seqno"] = 0  # a reply brought them
     assert told(near, far) == [("ZN020", [[0, 2]], "likely")]
 
