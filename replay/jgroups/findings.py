@@ -56,6 +56,11 @@ _NOT_ASKED_FOR: Final = (
     "{count|it|them}, or the capture missed the requests; whether {count|it was|they were} lost "
     "cannot be told."
 )
+_NOBODY_YET: Final = (
+    "{count:message} of {sender_member} {count|is|are} not in this capture, and the receive window "
+    "ended before its scan for missing messages had to ask for {count|it|them}: {count|it|they} "
+    "came and the capture missed {count|it|them}, or {count|was|were} lost; which cannot be told."
+)
 _PASSED_OVER: Final = (
     "{receiver_member} acknowledged {count:message} of {sender_member} that this capture does not "
     "hold, after so long without a word of them that its window may have been moved by a merge: "
@@ -263,8 +268,10 @@ class WindowReporter(Reporter[S]):
         silent = _taken(ranges, window.silent)
         untold = RangeSet(parts_of(gaps, Outcome.UNTOLD))
         _taken(untold, window.skipped.ranges)
-        never = RangeSet([*parts_of(gaps, Outcome.UNASKED), *untold])
-        passed_over = _taken(never, window.passed_over)
+        never = RangeSet(parts_of(gaps, Outcome.UNASKED))
+        passed_over = RangeSet(
+            [*_taken(never, window.passed_over), *_taken(untold, window.passed_over)]
+        )
         stopped = RangeSet(parts_of(gaps, Outcome.STOPPED))
         earlier = window.before.get(Outcome.UNRECOVERED, RangeSet())
         for rule, some, claim, text in (
@@ -273,6 +280,7 @@ class WindowReporter(Reporter[S]):
             ("CP007", ranges, PLACED, _ACKNOWLEDGED),
             ("CP007", passed_over, UNDECIDABLE, _PASSED_OVER),
             ("CP007", never, UNDECIDABLE, _NOT_ASKED_FOR),
+            ("CP007", untold, UNDECIDABLE, _NOBODY_YET),
             ("CP007", stopped, UNDECIDABLE, _NO_LONGER_ASKED_FOR),
             (still_open, earlier, UNDECIDABLE, _SENT_BEFORE),
         ):
