@@ -2,9 +2,9 @@
 
 Two bytes little endian; four on a low-latency link once the session is open. Which of the two a
 direction uses shows in its own bytes: no batch that follows an Open begins with two zero bytes, and
-a low-latency message is shorter than 64 KiB at least where the direction begins. A direction whose
-beginning was not captured, or behind a hole, is in step again where several batches in a row read
-as zenoh.
+a low-latency message is shorter than 64 KiB at least where the direction begins. A batch of one
+byte, such as a KeepAlive, shows it as well: its byte is not zero. A direction whose beginning was
+not captured, or behind a hole, is in step again where several batches in a row read as zenoh.
 """
 
 from collections.abc import Iterator

@@ -27,11 +27,14 @@ def walk(data, at, stop, width, opened, starts, stops, room):
     count = 0
     while count < room:
         if width == 0:
-            if at + 4 > stop:
-                return count, at, SHORT, 4, width, opened
+            if at + 3 > stop:
+                return count, at, SHORT, 3, 0, opened
             width = 2
-            if u16le(data, at + 2) == 0:
-                width = 4
+            if u8(data, at + 2) == 0:  # else the third byte is of no length
+                if at + 4 > stop:
+                    return count, at, SHORT, 4, 0, opened
+                if u8(data, at + 3) == 0:
+                    width = 4
         if at + width > stop:
             return count, at, SHORT, width, width, opened
         length = u16le(data, at)

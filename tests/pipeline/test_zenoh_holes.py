@@ -13,6 +13,7 @@ from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.degraded.captures import read
+from tests.degraded.offload import unsummed
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "zenoh" / "tcp-clean-1"
 
@@ -85,6 +86,21 @@ def test_a_whole_connection_has_its_figures(tmp_path: Path) -> None:
     }  # fmt: skip
     (found,) = (s for s in audited(whole)["streams"] if s.get("kind") == "samples")
     assert {name: found[name] for name in row} == row
+
+
+def test_a_keep_alive_may_be_all_that_an_end_says_in_an_open_session(tmp_path: Path) -> None:
+    """Of peers with two connections the second one carries nothing else."""
+    capture = read(RECORDED / "sub.pcap")
+    opening, following = capture.records[:9], capture.records[9]  # of who sent the OpenSyn
+    segment = bytearray(following.data[:66] + b"\x01\x00\x04")
+    segment[16:18] = (len(segment) - 14).to_bytes(2, "big")
+    records = [*opening, following.holding(bytes(segment))]
+    path = tmp_path / "idle.pcap"
+    path.write_bytes(capture.of([unsummed(capture, one) for one in records]).written())
+    report = audited(path)
+    words = "InitSyn", "InitAck", "OpenSyn", "OpenAck", "KeepAlive"
+    assert report["captures"][0]["messages_by"]["zenoh"] == dict.fromkeys(words, 1)
+    assert "CP006" not in {found["rule"] for found in report["findings"]}
 
 
 def test_a_report_with_a_hole_does_not_depend_on_cuts(tmp_path: Path) -> None:

@@ -43,6 +43,24 @@ def test_four_bytes_on_a_low_latency_link_once_it_is_open() -> None:
     assert split(data) == ([INIT, OPEN, *messages], 0)
 
 
+@pytest.mark.parametrize("final", [False, True])
+def test_a_keep_alive_right_behind_the_open_needs_no_byte_behind_it(final: bool) -> None:
+    data = framed(INIT, OPEN, b"\x04")
+    assert split(data, final=final) == ([INIT, OPEN, b"\x04"], 0)
+    low_latency = framed(INIT, OPEN) + framed(b"\x04", width=4)
+    assert split(low_latency, final=final) == ([INIT, OPEN, b"\x04"], 0)
+
+
+def test_the_width_of_lengths_waits_for_the_bytes_that_show_it() -> None:
+    message = z.push(z.put(0))
+    opened, data = framed(INIT, OPEN), framed(message, width=4)
+    for size, wanted in ((1, 3), (2, 3), (3, 4), (4, 4 + len(message))):
+        found = ZenohFraming(True, compile_it=False).split(opened + data[:size], False)
+        assert (len(found.starts), found.consumed) == (2, len(opened))
+        assert found.wanted == wanted
+        assert found.skipped == []
+
+
 def test_an_incomplete_batch_waits() -> None:
     data = framed(INIT, OPEN, SAMPLES[0])
     for cut in range(1, len(framed(SAMPLES[0]))):
