@@ -155,16 +155,8 @@ class ZenohEngine:
             and self.link.role(event.source, event.destination) == "receiver"
         ):
             return  # its node had closed the connection
-        if word == "Frame":
-            assert event.seqno is not None and event.stop_seqno is not None
-            counter, copy = self.link.counter(event), bool(event.flags & Flag.NETWORK_DUPLICATE)
-            counter.network_duplicates += event.count * copy
-            taken = counter.frames_came(
-                event.seqno, event.stop_seqno, event.first_mark(), event.last_mark(), copy=copy
-            )
-            self._note_turn(taken)
-        elif word == "Fragment":
-            self._fragment(event, detail)
+        if word in ("Frame", "Fragment"):
+            self._frames(event, detail)
         elif word == "push" and event.seqno is not None:
             self._samples(event, detail)
         else:
@@ -343,27 +335,33 @@ class ZenohEngine:
             if came or (source.receiver, self.audience.machine(source)) in waiting:
                 source.untold = LAPSED
 
-    # -- fragments -----------------------------------------------------------------------------
+    # -- frames --------------------------------------------------------------------------------
 
-    def _fragment(self, event: Event, detail: Detail) -> None:
-        assert event.seqno is not None
+    def _frames(self, event: Event, detail: Detail) -> None:
+        """A run of frames, or a fragment: both are of one counter (8.1)."""
+        assert event.seqno is not None and event.stop_seqno is not None
+        counter, copy = self.link.counter(event), bool(event.flags & Flag.NETWORK_DUPLICATE)
+        counter.network_duplicates += event.count * copy
         mark = event.first_mark()
-        taken, message = self.link.counter(event).fragment_came(
-            event.seqno, mark, detail, said_drop=bool(detail["drop"])
+        if event.wire_kind == "Frame":
+            self._note_turn(
+                counter.frames_came(
+                    event.seqno, event.stop_seqno, mark, event.last_mark(), copy=copy
+                )
+            )
+            return
+        taken, message = counter.fragment_came(
+            event.seqno, mark, detail, said_drop=bool(detail["drop"]), copy=copy
         )
         self._note_turn(taken)
         if message is not None:
             self._reassembled(message, event)
-        elif taken.accepted_from >= taken.stop and detail["first"] and detail.get("message"):
-            # what no sign says is a first piece, one capture may have seen begin and another not
-            self._reassembled(FragmentedMessage(detail["message"], mark), event, accepted=False)
 
-    def _reassembled(
-        self, message: FragmentedMessage, event: Event, *, accepted: bool = True
-    ) -> None:
+    def _reassembled(self, message: FragmentedMessage, event: Event) -> None:
         if message.told is None:
             self.unreadable += 1
             return
+        accepted = message.accepted
         word, detail = message.told
         if self.passing is not None and accepted:
             kind = self._kind_passing(word, event, detail)

@@ -1,6 +1,6 @@
 """One transport counter as its receiver has it: what it accepts, ignores, throws away (zenoh.md 8).
 
-Counters wrap; ``unwrap`` makes their sns plain integers at the entrance. Rows H1 to H16 of
+Counters wrap; ``unwrap`` makes their sns plain integers at the entrance. Rows H1 to H17 of
 ``tests.replay.zenoh.rows``.
 """
 
@@ -16,6 +16,7 @@ from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.notes import Note, Times
 from seqaudit.replay.sequence.ranges import RangeSet, total
 from seqaudit.replay.sequence.unwrap import unwrap
+from seqaudit.replay.zenoh.untaken import UntakenPieces
 
 MAX_GAPS: Final = 10_000
 #: A sn above it shows that the counter does not wrap within a capture that anybody can read: with
@@ -84,14 +85,19 @@ class UnfinishedBytes:
 
 @dataclass(slots=True)
 class FragmentedMessage:
-    """A fragmented message in progress.
+    """A fragmented message, whole or in progress.
 
     Its first piece says what it is, unless the piece is too short; then its bytes are kept until
     they do.
+
+    Attributes:
+        begins: its first piece is marked as such.
+        accepted: its receiver put it together; otherwise all of it came, some of it too late.
     """
 
     told: tuple[str, Detail] | None
-    first: Mark
+    begins: bool = True
+    accepted: bool = True
     pieces: int = 0
     raw: bytearray | None = None  # null: not needed, or no more room
 
@@ -180,6 +186,7 @@ class HopCounter:
         self.taken: AcceptedFrames | None = None
         self._patch = patch
         self._message: FragmentedMessage | None = None
+        self._untaken = UntakenPieces()
         self._expected = 0
         #: Pieces pass whose message was counted as broken, or began before the capture.
         self._headless = initial is None
@@ -209,19 +216,23 @@ class HopCounter:
         if taken.accepted_from < taken.stop:
             if self._message is not None:
                 self.broken.add(came)
-            self._forget()
+            self._break_off()
             self._headless = False
             self._final_at = self._open_at = None
         return taken
 
     def fragment_came(
-        self, sn: int, came: Mark, detail: Detail, *, said_drop: bool
+        self, sn: int, came: Mark, detail: Detail, *, said_drop: bool, copy: bool = False
     ) -> tuple[AcceptedFrames, FragmentedMessage | None]:
-        """A fragment; the message that it completes, if it does (H8)."""
+        """A fragment; the message that it completes, if it does (H8).
+
+        Args:
+            copy: as of ``frames_came``.
+        """
         begins = bool(detail["first"]) or (self._patch == 0 and self._message is None)
-        taken = self._take(sn, sn + 1, came, came, begins=begins)
+        taken = self._take(sn, sn + 1, came, came, begins=begins, copy=copy)
         if taken.accepted_from >= taken.stop:
-            return taken, None
+            return taken, None if said_drop else self._not_taken(taken.first, detail)
         place, more = taken.first, bool(detail["more"])
         self._final_at = None if more else place
         self._open_at = place if more else None
@@ -235,18 +246,19 @@ class HopCounter:
         if begins:
             if self._message is not None:
                 self.broken.add(came)  # H6
-                self._forget()
-            self._message = FragmentedMessage(detail.get("message"), came, raw=bytearray())
+                self._break_off()
+            begun = bool(detail["first"])
+            self._message = FragmentedMessage(detail.get("message"), begun, raw=bytearray())
         elif self._message is None:
             if not self._headless:  # each run of pieces without a first is a message
                 self.broken.add(came)
             self._headless = more
-            return None  # H7
+            return None if said_drop else self._not_taken(place, detail)  # H7
         elif place != self._expected:
             self.broken.add(came)  # H9
-            self._forget()
+            self._break_off()
             self._headless = more
-            return None
+            return None if said_drop else self._not_taken(place, detail)
         self._headless = False
         if said_drop:  # H12
             self.abandoned.add(came)
@@ -261,6 +273,31 @@ class HopCounter:
         complete = self._message
         self._forget()
         return complete
+
+    def _not_taken(self, place: int, detail: Detail) -> FragmentedMessage | None:
+        """A piece that makes no message here; the one that came whole with it, if one did."""
+        run = self._untaken.add(
+            place,
+            begins=bool(detail["first"]),
+            ends=not detail["more"],
+            told=detail.get("message") if detail["first"] else None,
+        )
+        if run is None or run.told is None:
+            return None
+        return FragmentedMessage(run.told, accepted=False, pieces=run.stop - run.first)
+
+    def _break_off(self) -> None:
+        """What came of a message in progress was in vain; the rest of it may come too late."""
+        message = self._message
+        self._forget()
+        if message is None:
+            return
+        first = self._expected - message.pieces
+        for place in range(first, self._expected):
+            begins = place == first and message.begins
+            self._untaken.add(
+                place, begins=begins, ends=False, told=message.told if begins else None
+            )
 
     def _forget(self) -> None:
         if self._message is not None:

@@ -13,8 +13,11 @@ from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.rotation import arranged
+from tests.decoders.network.builders import ethernet, ipv4, pcap, udp
+from tests.decoders.zenoh import builders as z
 from tests.degraded.auditing import command
 from tests.degraded.captures import Record, read
+from tests.replay.zenoh.test_engine import Session, pieces
 from tests.rules.zenoh import zenoh
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "zenoh" / "udp-loss-recovered-1"
@@ -312,3 +315,36 @@ def test_a_number_of_a_key_is_proven_to_have_no_declaration_here(tmp_path: Path)
     assert told(tmp_path, "ZN017", "udp-loss-recovered-1") == []
     ((sure, _, text),) = told(tmp_path, "ZN017", "udp-loss-recovered-1", 5)
     assert (sure, text.endswith("is not in this capture.")) == ("proven", True)
+
+
+def test_a_fragment_that_the_network_doubled_is_no_sample_and_no_frame_that_was_sent_twice(
+    tmp_path: Path,
+) -> None:
+    """Sample 1 and 3 come in two fragments. Of 1 the first one comes twice and the second one does
+    not come; of 3 the last one comes twice."""
+    session = Session().put(0)
+    broken = len(session.payloads)
+    pieces(session, z.push(z.put(1, b"x" * 90)), 60)
+    session.put(2)
+    whole = len(session.payloads) + 1
+    pieces(session, z.push(z.put(3, b"x" * 90)), 60)
+    session.put(4)
+    frames, times = [], []
+    for place, payload in enumerate(session.payloads):
+        turn = -1 if place in session.back else 1
+        sender, receiver = ("10.77.0.1", "10.77.0.2")[::turn]
+        datagram = udp(payload, *(40_000, 7447)[::turn])
+        frame = ethernet(ipv4(datagram, sender, receiver, ident=place + 1))
+        at_ns = round(session.times[place] * 1000) * 1_000_000
+        for copy in range(0 if place == broken + 1 else 1 + (place in (broken, whole))):
+            frames.append(frame)
+            times.append(at_ns + copy * 200_000)
+    path = tmp_path / "doubled.pcap"
+    path.write_bytes(pcap(frames, times_ns=times))
+    report = command(["--at", "10.77.0.2", str(path)]).report
+    row = figures(dict(report))
+    assert row["live"] == [[0, 0], [2, 4]]
+    assert (row["copies"], row["network_duplicates"]) == (0, 0)
+    (way,) = (s for s in report["streams"] if s["kind"] == "transport" and s["copies"])
+    assert (way["copies"], way["network_duplicates"], way["missing"]) == (2, 2, 1)
+    assert [f["seqnos"] for f in report["findings"] if f["rule"] == "ZN006"] == [[]]

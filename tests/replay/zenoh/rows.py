@@ -38,6 +38,8 @@ _TABLE: Final = (
     Row("zenoh H15", "a message is read from as many of its pieces as that takes", _FRAGMENT),
     Row("zenoh H16", "handshake not captured, zids known: the initial sn is a hash of both",
         "zenoh.md 8.1"),
+    Row("zenoh H17", "pieces thrown away or ignored: their message came, in vain, once all did",
+        _FRAGMENT),
     Row("zenoh S1", "no SourceInfo and no timestamp: delivered", _SUBSCRIBER),
     Row("zenoh S2", "no SourceInfo, timestamp: ordered by clock", _SUBSCRIBER),
     Row("zenoh S3", "history runs with max 1, nothing yet: delivered", _SUBSCRIBER),

@@ -632,6 +632,40 @@ def test_fragments_are_one_sample() -> None:
     assert account["frames_by"] == {"decoded": 7, "other": -7}
 
 
+def test_a_first_fragment_that_came_twice_is_no_sample() -> None:
+    """Its second fragment was lost. The copy is the network's, and is counted as such."""
+    session = Session().put(0)
+    message = z.push(z.put(1, b"x" * 90))
+    first = z.fragment(session.sns[False], message[:60], more=True, first=True)
+    engine, found = session.raw(first).raw(first).played(copies=1)
+    assert stream(found)["live"] == [[0, 0]]
+    (row,) = (r.detail for r in found if r.kind == STREAM and r.detail.get("copies"))
+    figures = [row[name] for name in ("copies", "network_duplicates", "discarded")]
+    assert (row["kind"], *figures) == ("transport", 1, 1, 1)
+    assert rules(found) == {"ZN006"}  # of the frame; no sample was thrown away
+    assert engine.link.held.size == 0
+
+
+def test_a_fragmented_sample_that_came_twice_is_a_sample_and_a_copy_of_it() -> None:
+    session = Session().put(0)
+    pieces(session, z.push(z.put(1, b"x" * 90)), 60)
+    whole = session.payloads[-2:]
+    _, found = session.raw(whole[0]).raw(whole[1]).played(copies=2)
+    row = stream(found)
+    assert (row["delivered"], row["copies"], row["network_duplicates"]) == ([[0, 1]], 1, 1)
+
+
+def test_a_fragmented_sample_of_which_a_piece_came_late_is_thrown_away_as_a_whole() -> None:
+    session = Session().put(0)
+    pieces(session, z.push(z.put(1, b"x" * 90)), 40)
+    session.payloads[-2:] = session.payloads[:-3:-1]
+    session.put(2).ask(1, "_sn=1..")
+    _, found = answered(session, 1, 1, 2).played()
+    row = stream(found)
+    assert (row["delivered"], row["discarded"], row["recovered"]) == ([[0, 2]], 1, 1)
+    assert "ZN006" in rules(found)
+
+
 def pieces(session: Session, message: bytes, size: int, *, first: bool = True) -> Session:
     """A message in fragments of so many bytes."""
     for at in range(0, len(message), size):

@@ -95,6 +95,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "H15": _hop("self.told = found[0], cast(Detail, found[1])", "self.told = None"),
     "H16": _hop('.to_bytes((number.bit_length() + 7) // 8 or 1, "little")',
                 '.to_bytes((number.bit_length() + 7) // 8 or 1, "big")'),
+    "H17": Mutant("zenoh.untaken", "if run.begins and run.ends:", "if run.begins:"),
     "S1": _sources("        self.count += event.count\n", "        self.count += 0\n"),
     "S2": _sources("if stamp[0] <= self.clocks.get(stamp[1], -1):", "if False:"),
     "S3": _FIRST,

@@ -17,6 +17,7 @@ from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Arrival, Gap, Mark, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.sequence.unwrap import SAMPLE_MASK, unwrap
+from seqaudit.replay.zenoh import untaken
 from seqaudit.replay.zenoh.cache import (
     Cached,
     PublicationCache,
@@ -640,6 +641,74 @@ def test_pieces_of_a_message_that_began_before_the_capture_are_no_loss() -> None
     assert hop.broken.count == 0
     hop.fragment_came(15, mark(0), piece(0, 0), said_drop=False)
     assert hop.broken.count == 1
+
+
+def in_fragments(hop: HopCounter, *sns: int) -> list[tuple[int, bool]]:
+    """Messages that came whole, of pieces 10 to 12 and 14 to 16: after which sn each did, and
+    whether it was accepted."""
+    found = []
+    for number, sn in enumerate(sns, 1):
+        told = piece(int(sn in (10, 14)), int(sn not in (12, 16)))
+        message = hop.fragment_came(sn, mark(number), told, said_drop=False)[1]
+        if message is not None:
+            assert message.pieces == 3
+            found.append((number, message.accepted))
+    return found
+
+
+@pytest.mark.rule("zenoh H17")
+@pytest.mark.parametrize("sns", [[10, 10], [10, 10, 12], [10, 11, 10, 11], [11, 12, 12, 11, 12]])
+def test_pieces_that_are_repeated_are_no_message(sns: list[int]) -> None:
+    hop = counter()
+    assert in_fragments(hop, *sns) == []
+    assert hop.repeated == len(sns) - len(set(sns))
+
+
+@pytest.mark.rule("zenoh H17")
+@pytest.mark.parametrize(
+    ("sns", "whole"),
+    [
+        ([10, 10, 11, 12, 14, 15, 16], [(4, True), (7, True)]),
+        ([10, 11, 12, 12, 10, 11], [(3, True), (6, False)]),  # each in a datagram that came twice
+        ([11, 10, 12], [(3, False)]),
+        ([10, 12, 11], [(3, False)]),
+        ([14, 15, 16, 12, 11, 10], [(3, True), (6, False)]),
+        ([10, 12, 11, 14, 15, 16], [(3, False), (6, True)]),
+        ([10, 10, 12, 14, 15, 16, 11, 11], [(6, True), (7, False)]),
+    ],
+)
+def test_a_message_of_which_a_piece_came_too_late_came_whole(
+    sns: list[int], whole: list[tuple[int, bool]]
+) -> None:
+    assert in_fragments(counter(), *sns) == whole
+
+
+def test_a_message_that_its_sender_gave_up_never_comes_whole() -> None:
+    hop = counter()
+    came(hop, 13)
+    hop.fragment_came(10, mark(0), piece(1), said_drop=False)
+    assert hop.fragment_came(11, mark(0), piece(0, 0), said_drop=True)[1] is None
+
+
+@given(st.lists(st.integers(0, 40), max_size=80), st.integers(1, 12))
+def test_pieces_are_remembered_once_and_only_so_many(sns: list[int], room: int) -> None:
+    """Messages of four sns, the last of which is the one that is left out."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(untaken, "MAX_UNTAKEN", room)
+        pieces, waiting = untaken.UntakenPieces(), set[int]()
+        for sn in sns:
+            if sn % 4 == 3:
+                continue
+            told = ("push", Detail()) if sn % 4 == 0 else None
+            run = pieces.add(sn, begins=sn % 4 == 0, ends=sn % 4 == 2, told=told)
+            waiting.add(sn)
+            of_it = set(range(sn // 4 * 4, sn // 4 * 4 + 3))
+            if run is not None:
+                assert set(range(run.first, run.stop)) == of_it <= waiting
+                assert run.told is not None
+                waiting -= of_it
+            elif room == 12 and len(waiting) <= room:
+                assert not of_it <= waiting
 
 
 @pytest.mark.rule("zenoh H10")
