@@ -84,7 +84,10 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "H4": _hop("None if initial is None else initial - 1", "None"),
     "H5": _hop("self.last = first - 1", "self.last = first"),
     "H6": _hop("self.broken.add(came)  # H6"),
-    "H7": _hop("            return None  # H7", "            self._message = Message(None, came)"),
+    "H7": _hop(
+        "            return None if said_drop else self._not_taken(place, detail)  # H7",
+        "            self._message = FragmentedMessage(None)",
+    ),
     "H8": _hop("        complete = self._message\n", "        complete = None\n"),
     "H9": _hop("elif place != self._expected:", "elif False:"),
     "H10": _hop("if self._final_at == first - 1:  # H10", "if False:"),
