@@ -352,7 +352,7 @@ def _between(bounds: Sequence[int | None] | None) -> str:
 
 def _states(states: Sequence[StateRow]) -> str:
     """``OPEN 24 > CLOSED 42``; of many only the first and the last ones."""
-    texts = [f"{state['state']} {frame(state, 'frame')}" for state in states]
+    texts = [f"{state['state'] or '?'} {frame(state, 'frame')}" for state in states]
     if len(texts) > STATES_SHOWN:
         texts = [texts[0], "...", *texts[-(STATES_SHOWN - 2) :]]
     return " > ".join(texts) or "-"

@@ -222,7 +222,7 @@ def unproven_lost(stream: StreamRow) -> int:
 class StateRow(TypedDict):
     """A state that a connection entered."""
 
-    state: str
+    state: Annotated[str | None, "null: from then on it cannot be told; why says so"]
     frame: int
     at_ns: int
     why: str

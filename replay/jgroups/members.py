@@ -185,6 +185,7 @@ class Members:
         another: when one at the local one's host spoke last that is not it; null: none did. It may
             have taken its place, also where the capture lacks its join.
         others_repair: what one had sent came from the socket of another.
+        first_heard: when each was named first, in ns: a member had started by then.
     """
 
     def __init__(self, vantage: Vantage) -> None:
@@ -193,6 +194,7 @@ class Members:
         self.versions: dict[str, str] = {}
         self.another: Mark | None = None
         self.others_repair = False
+        self.first_heard: dict[str, int] = {}
         self._vantage = vantage
         self._sockets: dict[str, str] = {}  # address -> the member that was seen there first
         self._socket_of: dict[str, str] = {}  # where each member was seen first
@@ -205,6 +207,7 @@ class Members:
     def saw(self, event: Event) -> None:
         """A MEMBER row."""
         assert event.source is not None
+        self.first_heard.setdefault(event.source, event.at_ns)
         detail = event.details()
         if detail.get("version"):
             self.versions.setdefault(event.source, detail["version"])
@@ -225,8 +228,9 @@ class Members:
 
     def heard(self, event: Event) -> None:
         """Of several at this host the one that speaks first is the local one."""
-        if not self.is_local(event.source):
+        if event.source is None or not self.is_local(event.source):
             return
+        self.first_heard.setdefault(event.source, event.at_ns)
         if not self._spoke:
             self.local, self._spoke = event.source, True
         elif event.source != self.local:

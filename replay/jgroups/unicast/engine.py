@@ -14,6 +14,7 @@ Nothing here depends on the transport.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from seqaudit.decoders.contract.events import BETWEEN_FRAMES, Flag, Kind
@@ -28,6 +29,10 @@ from seqaudit.replay.jgroups.holes import LinkHoles
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.members import Members, View
 from seqaudit.replay.jgroups.unicast.acks import AcksAtOnce
+from seqaudit.replay.jgroups.unicast.connection_states import (
+    FIRST_TICK_NS,
+    Timeouts,
+)
 from seqaudit.replay.jgroups.unicast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.unicast.receiver import ReceiverMachine
 from seqaudit.replay.jgroups.unicast.receiver_facts import Timing
@@ -178,6 +183,11 @@ class UnicastEngine:
                     pair.sending.alive(own)
                 pair.sending.finish(self.last)
         for pair, stream in self.streams():
+            receiving = pair.receiving
+            stream.tell_states(
+                reaped_silently=receiving is not None,
+                goes_on=receiving is None or receiving.stopped is None,
+            )
             if stream.received is not None:
                 if pair.receiving is not None and pair.receiving.stopped is not None:
                     stream.received.gone(self._last_own_ns(stream.receiver))
@@ -402,7 +412,7 @@ class UnicastEngine:
                 if self.members.is_local(sender):
                     pair.sending = self._sender(event, sender)
                 elif self.members.is_local(receiver):
-                    pair.receiving = self._receiver(event)
+                    pair.receiving = self._receiver(event, receiver)
         return pair
 
     def _stream(self, pair: Pair, event: Event) -> Stream:
@@ -437,22 +447,28 @@ class UnicastEngine:
             capacity=given.value("capacity"),
             unicast4=event.system == "unicast4",
             proof_ns=given.value("block_proof_ms") * MS,
-            expiry_ns=self._timeouts(event.system)[0],
+            timeouts=self._timeouts(event.system),
+            early=partial(self._early, member),
             elapsed=self._elapsed,
             life=self._life(member),
         )
 
-    def _timeouts(self, system: str) -> tuple[int, int]:
-        """conn_expiry_timeout and conn_close_timeout in ns; 0: never (4.1)."""
+    def _early(self, member: str, mark: Mark) -> bool:
+        """May the clock of a member's entries not have ticked yet then?"""
+        heard_ns = self.members.first_heard.get(member)
+        return heard_ns is None or mark.at_ns - heard_ns <= FIRST_TICK_NS
+
+    def _timeouts(self, system: str) -> Timeouts:
+        """By release, if nobody says (4.1)."""
         expiry = self.parameters.value("conn_expiry_timeout_ms")
         close = self.parameters.value("conn_close_timeout_ms")
         defaults = (120_000, 240_000) if system == "unicast3" else (10_000, 10_000)
-        return (
+        return Timeouts(
             (defaults[0] if expiry is None else expiry) * MS,
             (defaults[1] if close is None else close) * MS,
         )
 
-    def _receiver(self, event: Event) -> ReceiverMachine:
+    def _receiver(self, event: Event, member: str) -> ReceiverMachine:
         given = self.parameters
         timing = Timing(
             given.value("xmit_interval_ms") * MS,
@@ -469,6 +485,7 @@ class UnicastEngine:
             release=self._release(),
             max_xmit_req_size=given.value("max_xmit_req_size"),
             at_once=AcksAtOnce(self._ack_threshold(event), unicast4=event.system == "unicast4"),
+            early=partial(self._early, member),
             elapsed=self._elapsed,
         )
 

@@ -34,6 +34,7 @@ What is read is replayed by the rows of 4.4:
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -42,11 +43,12 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.acked_copies import OwnLevel
 from seqaudit.replay.jgroups.evidence import CROSSING_NS, in_order, overdue
 from seqaudit.replay.jgroups.unicast.acks import PATIENCE_NS, AcksAtOnce
+from seqaudit.replay.jgroups.unicast.connection_states import REPLACED, PeerView
 from seqaudit.replay.jgroups.unicast.receiver_copies import ReplayedEntry
 from seqaudit.replay.jgroups.unicast.receiver_facts import Facts, ReceiveEntry, Timing, WindowLoss
 from seqaudit.replay.jgroups.unicast.rule_sets import CODE, Release, newer
 from seqaudit.replay.jgroups.unicast.sent_by_rule_set import WouldSend
-from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
+from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
@@ -68,6 +70,7 @@ class ReceiverMachine(ReplayedEntry):
         capacity: of the window (UNICAST4); null: not known or unbounded.
         unicast4: the rules of UNICAST4.
         at_once: when an ACK does not wait for the tick.
+        early: see ``ConnectionLife``.
         elapsed: of the cluster's conversation.
     """
 
@@ -80,9 +83,10 @@ class ReceiverMachine(ReplayedEntry):
         release: Release,
         max_xmit_req_size: int | None,
         at_once: AcksAtOnce,
+        early: Callable[[Mark], bool],
         elapsed: Elapsed,
     ) -> None:
-        super().__init__(timing, elapsed)
+        super().__init__(timing, elapsed, early)
         self.losses: list[WindowLoss] = []
         self.syncs = Times()
         self.close_syncs: list[tuple[Mark, Mark]] = []  # sooner than the interval allows
@@ -154,12 +158,7 @@ class ReceiverMachine(ReplayedEntry):
     def view(self, *, with_peer: bool, mark: Mark) -> None:
         """A view is installed at this member (B24)."""
         self._view_without = None if with_peer else mark
-        if self.entry is not None:
-            self.entry.stream.enter(
-                OPEN if with_peer else CLOSING,
-                mark,
-                "a view with the peer" if with_peer else "a view without the peer",
-            )
+        self._views.append(PeerView(mark, with_peer))
 
     # -- signs of life ---------------------------------------------------------------------------
 
@@ -332,9 +331,6 @@ class ReceiverMachine(ReplayedEntry):
                 stream.outside_membership += event.count
             else:
                 self._read(event, stream)
-        if self.entry is not None and self.stopped is None and self._view_without is None:
-            timing = self._timing
-            self.entry.stream.idle_since(self.entry.used, timing.expiry_ns, timing.close_ns)
         for facts in self.facts.values():
             facts.requests.finish()
             facts.after_ack.finish()
@@ -458,13 +454,11 @@ class ReceiverMachine(ReplayedEntry):
             why = "it followed a view without the sender"
         elif reaped_ns is not None and idle_ns >= reaped_ns:
             why = f"it was reaped after {idle_ns // 1_000_000} ms without a message"
-            expired = Mark(entry.used.frame, entry.used.at_ns + self._timing.expiry_ns)
-            entry.stream.enter(CLOSING, expired, "idle for conn_expiry_timeout")
         if entry.stream.received is not None:
             entry.stream.received.window_lost(before)
         if len(self.losses) < MAX_LISTED:
             self.losses.append(WindowLoss(entry.stream, before, mark, entry.window.low, why))
-        entry.stream.enter(CLOSED, before, "the window is gone: " + why)
+        self._life_of(entry.stream).closed(before, "the window is gone: " + why)
         self.entry = None
 
     def _read(self, event: Event, stream: Stream) -> None:
@@ -472,7 +466,7 @@ class ReceiverMachine(ReplayedEntry):
         entry = self.entry
         if event.kind is Kind.CLOSE:
             if entry is not None and entry.stream is stream:  # B21
-                stream.enter(CLOSED, event.first_mark(), "CLOSE")
+                self._life_of(stream).closed(event.first_mark(), "CLOSE")
                 self.entry = None
             return  # B22
         assert event.seqno is not None
@@ -488,7 +482,7 @@ class ReceiverMachine(ReplayedEntry):
             if (self._unicast4 and not greater) or not first:  # B5, B6
                 self._keep(event, stream)
                 return
-            entry.stream.enter(CLOSED, event.first_mark(), "replaced by a new connection")
+            self._life_of(entry.stream).closed(event.first_mark(), REPLACED)
             self.facts_of(entry.stream).closed_without_close = event.first_mark()
             self._open(stream, event.seqno - 1, event.first_mark(), "first message")  # B4
         self._accept(event, stream)
@@ -524,14 +518,14 @@ class ReceiverMachine(ReplayedEntry):
             for piece in facts.delivered.missing(received.start, low + 1):
                 self._hand_on(self.entry, piece, mark)
         self._known = True
-        stream.enter(OPEN, mark, why)
+        self._life_of(stream).opened(mark, why)
 
     def _adopt(self, stream: Stream, level: int, mark: Mark) -> None:
         """The member shows that it has a window here that the replay has not (P3)."""
         firsts = [event.seqno for event, of in self._cache if of is stream and event.seqno]
         low = min([level, *(first - 1 for first in firsts)])
         if self.entry is not None:
-            self.entry.stream.enter(CLOSED, mark, "replaced by a new connection")
+            self._life_of(self.entry.stream).closed(mark, REPLACED)
         self._open(stream, low, mark, "shown by its own ACK or request")
         self._use_cache()
 
@@ -544,13 +538,10 @@ class ReceiverMachine(ReplayedEntry):
         if self._flag_since is None and self._after_last_ack(event):
             self._flag_since = max(event.first_mark(), entry.opened, key=lambda m: m.at_ns)
         self.would.accepted(event)
-        came = event.first_mark()
-        expired = Mark(entry.used.frame, entry.used.at_ns + self._timing.expiry_ns)
-        if self._timing.expiry_ns and stream.state == OPEN and expired.at_ns < came.at_ns:
-            stream.enter(CLOSING, expired, "idle for conn_expiry_timeout")  # B23
         entry.used = event.last_mark()  # B12
-        if stream.state == CLOSING and self._view_without is None:
-            stream.enter(OPEN, came, "a message")
+        for mark in (event.first_mark(), event.last_mark()):
+            if mark.frame >= entry.opened.frame:  # else it was kept for the window
+                self._life_of(stream).used(mark, "a message")
         done = entry.window.accept(event.seqno, event.stop_seqno)
         if self._after_last_ack(event):
             self._at_once.accepted(event, done.delivered)

@@ -16,8 +16,8 @@ copy it sends is explained by the first row that fits, or is a finding:
     SEND_FIRST_SEQNO comes      A9 A10 A11, U18 S5 S6 S10       sync, _answers_too
     XMIT_REQ comes              A12 A13 A14, U7                 request
     resends at ticks            A15 A16, U4 U5 U9 U10           _highest_resent, _check_time
-    idle, CLOSE goes out        A17 A18, U19 U20                _expire, close, Stream.idle_since
-    view                        A19 A20                         view
+    idle, CLOSE goes out        A17 A18, U19 U20                close, ConnectionLife
+    view                        A19 A20                         view, ConnectionLife
     leaving                     A21: no CLOSE, nothing to say
 
 ACKs and SEND_FIRST_SEQNO go through the conn_id and timestamp tests (A5 to A9). Where the capture
@@ -26,6 +26,7 @@ the fault of JGRP-1873/1875, and the replay goes on from what the sender did.
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final, NamedTuple
@@ -35,9 +36,15 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.evidence import Life, Overdue, in_order, overdue
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.repeats import Repeats
+from seqaudit.replay.jgroups.unicast.connection_states import (
+    REPLACED,
+    ConnectionLife,
+    PeerView,
+    Timeouts,
+)
 from seqaudit.replay.jgroups.unicast.memory import Memory
 from seqaudit.replay.jgroups.unicast.rule_sets import BEFORE_SYNC, DOCUMENT, newer
-from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
+from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ip_ids import ID_SPAN_NS, sent_later
@@ -111,7 +118,6 @@ class SendEntry:
         self.stamps: deque[int | None] = deque(maxlen=RECENT_STAMPS)  # of ACKs that came
         self._newest: tuple[int, Mark] | None = None  # IP id of the newest own datagram
         self.last_ack: Mark | None = None
-        self.last_send: Mark = opened
         self.sent_at: Mark = opened  # when the highest was first sent
         self.quiet_since: Mark | None = None  # since when (acked, sent) has not changed
         self.tail: Tail | None = None
@@ -181,7 +187,8 @@ class SenderMachine:
 
     def __init__(
         self, *, tick_ns: int, sync_ns: int, rules: str, timestamps: bool, capacity: int | None,
-        unicast4: bool, proof_ns: int, expiry_ns: int, elapsed: Elapsed, life: Life,
+        unicast4: bool, proof_ns: int, timeouts: Timeouts, early: Callable[[Mark], bool],
+        elapsed: Elapsed, life: Life,
     ) -> None:  # fmt: skip
         self.entry: SendEntry | None = None
         self.facts: dict[str, SenderFacts] = {}
@@ -194,7 +201,9 @@ class SenderMachine:
         self._capacity = capacity
         self._unicast4 = unicast4
         self._proof_ns = proof_ns
-        self._expiry_ns = expiry_ns
+        self._timeouts = timeouts
+        self._early = early
+        self._views: list[PeerView] = []  # that were installed at this member
         self._elapsed = elapsed
         self._life = life
         self._last_sync: Mark | None = None
@@ -211,6 +220,11 @@ class SenderMachine:
                 facts.window.members_are(members, stream.sender, Mark(0, 0))
         return facts
 
+    def _life_of(self, stream: Stream) -> ConnectionLife:
+        if stream.life is None:
+            stream.life = ConnectionLife(self._views, self._timeouts, self._early)
+        return stream.life
+
     # -- what the member sends -------------------------------------------------------------------
 
     def sent(self, event: Event, stream: Stream, fresh: list[Range]) -> None:
@@ -221,11 +235,9 @@ class SenderMachine:
         if entry is None or entry.stream is not stream:
             entry = self._open(event, stream)
         self._check_time(entry, mark)
-        self._expire(entry, mark)
-        if stream.state == CLOSING and self._view_without is None:
-            stream.enter(OPEN, mark, "sending")  # A2
+        for moment in (mark, end) if fresh else ():  # a resend is no use of it
+            self._life_of(stream).used(moment, "sending")  # A2
         facts = self.facts_of(stream)
-        entry.last_send = end
         again = entry.captured_again(event)
         facts.with_ids |= bool(event.fresh_id)
         for part in RangeSet(fresh).missing(event.seqno, event.stop_seqno):
@@ -253,21 +265,14 @@ class SenderMachine:
         facts = self.facts_of(stream)
         facts.closed = mark
         entry = self.entry
-        if entry is not None and entry.stream is stream:
-            self._expire(entry, mark)
-        stream.enter(CLOSED, mark, "CLOSE")
+        self._life_of(stream).closed(mark, "CLOSE")
         if entry is not None and entry.stream is stream:
             self._remove(entry, facts, mark)
 
     def view(self, *, with_peer: bool, mark: Mark) -> None:
         """A view is installed at this member (A19, A20)."""
         self._view_without = None if with_peer else mark
-        if self.entry is not None:
-            stream = self.entry.stream
-            if not with_peer:
-                stream.enter(CLOSING, mark, "a view without the peer")
-            elif stream.state == CLOSING:
-                stream.enter(OPEN, mark, "a view with the peer")
+        self._views.append(PeerView(mark, with_peer))
 
     def alive(self, mark: Mark) -> None:
         """The member sent something: what was due before must have been sent."""
@@ -287,7 +292,7 @@ class SenderMachine:
         if entry is None and not stream.arrivals and facts.closed is None:
             entry = self.entry = SendEntry(stream, mark, event.seqno)  # began before the capture
             entry.last_ack = mark
-            stream.enter(OPEN, mark, "shown by an ACK")
+            self._life_of(stream).opened(mark, "shown by an ACK")
         if entry is None or entry.stream is not stream:
             facts.other_conn.add(mark)  # A5, A6
             return
@@ -390,7 +395,6 @@ class SenderMachine:
                 facts.last_tail = entry.tail
             self._end_tail(entry, facts, None)
             self._settle(entry, facts)
-            entry.stream.idle_since(entry.last_send, self._expiry_ns, None)
         for facts in self.facts.values():
             facts.purged.finish()
             facts.unanswered.finish()
@@ -435,20 +439,14 @@ class SenderMachine:
         old = self.entry
         if old is not None:
             facts = self.facts_of(old.stream)
-            old.stream.enter(CLOSED, mark, "replaced by a new connection")
+            self._life_of(old.stream).closed(mark, REPLACED)
             self._remove(old, facts, mark)
         acked = 0 if event.flags & Flag.FIRST and event.seqno == 1 else event.seqno - 1
         self.entry = SendEntry(stream, mark, acked)
         self._last_sync = None
         why = "first message" if not acked else "in mid-stream"
-        stream.enter(OPEN, mark, why)
+        self._life_of(stream).opened(mark, why)
         return self.entry
-
-    def _expire(self, entry: SendEntry, now: Mark) -> None:
-        """Nothing was sent for so long that the connection was closing by now."""
-        expired = Mark(entry.last_send.frame, entry.last_send.at_ns + self._expiry_ns)
-        if self._expiry_ns and entry.stream.state == OPEN and expired.at_ns < now.at_ns:
-            entry.stream.enter(CLOSING, expired, "idle for conn_expiry_timeout")  # A17
 
     def _remove(self, entry: SendEntry, facts: SenderFacts, mark: Mark) -> None:
         facts.silent_ns = self._silent_ns(entry, mark)

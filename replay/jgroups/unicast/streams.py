@@ -4,22 +4,14 @@ A stream is (cluster, sender, receiver, conn_id); SEND_FIRST_SEQNO and XMIT_REQ 
 they are counted on the connection that was in use (jgroups.md 2.3, 4).
 """
 
-from typing import Final
-
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.report_rows import AckTraffic
 from seqaudit.replay.jgroups.stream import NumberedStream
-from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.jgroups.unicast.connection_states import CLOSED, Change, ConnectionLife
 from seqaudit.replay.sequence.notes import Times
 from seqaudit.replay.sequence.ranges import Range, total
-
-MAX_STATES: Final = 1_000
-
-OPEN: Final = "OPEN"
-CLOSING: Final = "CLOSING"
-CLOSED: Final = "CLOSED"
 
 
 class Stream(NumberedStream):
@@ -27,7 +19,8 @@ class Stream(NumberedStream):
 
     Attributes:
         received: the window of the receiver, if it is replayed here.
-        states: (state, when, why) of the end that was replayed here.
+        life: what happened to the end that is replayed here; null: none is.
+        states: of that end, told when the capture is over.
         later: the same, by timeouts, if the capture is so long.
         resends: copies by why they were sent, where the sender was replayed.
         highest_acked: level that counts at the replayed end.
@@ -46,8 +39,9 @@ class Stream(NumberedStream):
         self.highest_ack: int | None = None
         self.requested_seqnos = 0
         self.received: Arrivals | None = None
-        self.states: list[tuple[str, Mark, str]] = []
-        self.later: list[tuple[str, Mark, str]] = []
+        self.life: ConnectionLife | None = None
+        self.states: list[Change] = []
+        self.later: list[Change] = []
         self.resends: dict[str, int] = {}
         self.highest_acked: int | None = None
         self.highest_sent: int | None = None
@@ -78,26 +72,11 @@ class Stream(NumberedStream):
         """How many of one wire kind passed."""
         return self.by_wire_kind.get(kind, 0)
 
-    def enter(self, state: str, mark: Mark, why: str) -> None:
-        """The replayed end of the connection changes its state."""
-        if (not self.states or self.states[-1][0] != state) and len(self.states) < MAX_STATES:
-            self.states.append((state, mark, why))
-
-    def idle_since(self, used: Mark, expiry_ns: int, close_ns: int | None) -> None:
-        """Nothing more uses the open connection: what its timeouts lead to (A17, B23).
-
-        Args:
-            close_ns: conn_close_timeout; null: what follows then is seen on the wire.
-        """
-        if not expiry_ns or self.state not in (OPEN, CLOSING):
-            return
-        expired = used
-        if self.state == OPEN:
-            expired = Mark(used.frame, used.at_ns + expiry_ns)
-            self.later.append((CLOSING, expired, "idle for conn_expiry_timeout"))
-        if close_ns:
-            reaped = Mark(used.frame, expired.at_ns + close_ns)
-            self.later.append((CLOSED, reaped, "CLOSING for conn_close_timeout"))
+    def tell_states(self, *, reaped_silently: bool, goes_on: bool) -> None:
+        """The capture is over: see ``ConnectionLife.tell``."""
+        if self.life is not None:
+            told = self.life.tell(reaped_silently=reaped_silently, goes_on=goes_on)
+            self.states, self.later = told
 
     def removed_at(self) -> int | None:
         """When the replayed end removed it, in ns; null if it has not."""
@@ -105,7 +84,7 @@ class Stream(NumberedStream):
 
     @property
     def state(self) -> str | None:
-        """The last state; null where no end was replayed."""
+        """The last state; null where no end was replayed, or it cannot be told."""
         return self.states[-1][0] if self.states else None
 
     def resent(self, why: str, number: int) -> None:

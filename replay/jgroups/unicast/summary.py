@@ -9,10 +9,10 @@ from seqaudit.replay.contract.results import ConnectionDetail
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.report_rows import CapacityRow, UnicastStreamRow
+from seqaudit.replay.jgroups.unicast.connection_states import Change
 from seqaudit.replay.jgroups.unicast.engine import Pair
 from seqaudit.replay.jgroups.unicast.sender import HIGHEST_SENT, REQUESTED, SYNC_ANSWER, UNEXPLAINED
 from seqaudit.replay.jgroups.unicast.streams import Stream
-from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import inclusive
 
 _REASONS: Final = (HIGHEST_SENT, REQUESTED, SYNC_ANSWER, UNEXPLAINED)
@@ -175,7 +175,7 @@ def connection_row(pair: Pair, stream: Stream, cluster: str) -> ConnectionDetail
     return row
 
 
-def _entered(states: Iterable[tuple[str, Mark, str]]) -> list[StateRow]:
+def _entered(states: Iterable[Change]) -> list[StateRow]:
     return [
         {"state": state, "frame": mark.frame, "at_ns": mark.at_ns, "why": why}
         for state, mark, why in states

@@ -6,6 +6,7 @@ of its own, 1 ms after the one before; the frames count from 1.
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
@@ -188,17 +189,21 @@ class Heard:
         }
 
 
-def heard(point: str | None, *story: Any, version: str = "5.6.0", **given: Any) -> Heard:
+def heard(
+    point: str | None, *story: Any, version: str = "5.6.0", started: bool = False, **given: Any
+) -> Heard:
     """Play a story at a member's interface, or between members (null), and listen.
 
     Args:
         story: events and pauses (``Step``), in order; any, so that lists of both need no type.
+        started: the members are first heard of as the story begins.
     """
     vantage = Vantage("between") if point is None else Vantage("member", ADDRESS[point], "given")
     parameters = {f"unicast.{name}": (value, "given") for name, value in given.items()}
     engine = UnicastEngine(f"unicast|{CLUSTER}", parameters, vantage)
     for name in ALL:
-        engine.feed(member(name, version))
+        told = member(name, version)
+        engine.feed(replace(told, at_ns=0) if started else told)
     events = dated(story)
     for event in events:
         engine.feed(event)

@@ -1,7 +1,7 @@
 """The data receiver's rows (jgroups.md 4.4; table B), captured at B, which A sends to."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -10,7 +10,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.evidence import Life
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
-from tests.replay.builders import B, Step
+from tests.replay.builders import MS, B, Step
 from tests.replay.jgroups.unicast.builders import (
     TICK,
     Heard,
@@ -641,6 +641,92 @@ def test_views_without_and_with_the_sender_close_and_open() -> None:
     story = [view("ABC", 1), data(1), TICK, ack(1, 1), view("BC", 2), view("ABC", 3)]
     assert heard(B, *story).states() == ["OPEN", "CLOSING", "OPEN"]
     assert heard(B, *story[:-1]).states() == ["OPEN", "CLOSING"]
+
+
+def moments(told: Heard) -> list[int]:
+    """When its states began, in ms; none begins before the one in front of it."""
+    return [state["at_ns"] // MS for state in told.connection()["states"]]
+
+
+IDLE: dict[str, Any] = {"conn_expiry_timeout_ms": 5000, "conn_close_timeout_ms": 5000}
+SEEN: Final = [view("ABC", 1), data(1), TICK, ack(1, 1)]
+
+
+@pytest.mark.rule("unicast B23")
+@pytest.mark.rule("unicast B24")
+def test_a_view_that_changes_the_state_begins_the_age_anew() -> None:
+    """u4n4-merge: out of the view, and in again by a merge, its age is that of the last view."""
+    story = [*SEEN, 3000, view("BC", 2), 2000, view("ABC", 3)]
+    told = heard(B, *story, 4000, **IDLE)
+    assert told.states() == ["OPEN", "CLOSING", "OPEN"]
+    idle = heard(B, *story, 11_000, **IDLE)
+    assert idle.states() == ["OPEN", "CLOSING", "OPEN", "CLOSING", "CLOSED"]
+    out, back, *later = moments(idle)[1:]
+    assert (back, later) == (out + 2001, [back + 5000, back + 10_000])
+
+
+@pytest.mark.rule("unicast B23")
+@pytest.mark.rule("unicast B24")
+def test_a_view_with_the_sender_opens_what_was_idle() -> None:
+    told = heard(B, *SEEN, 6000, view("ABC", 2), 2000, **IDLE)
+    assert told.states() == ["OPEN", "CLOSING", "OPEN"]
+    assert moments(told)[1] == moments(told)[0] + 5000
+
+
+@pytest.mark.rule("unicast B24")
+def test_a_view_with_the_sender_is_no_use_of_what_is_open() -> None:
+    told = heard(B, *SEEN, 3000, view("ABC", 2), 4000, **IDLE)
+    assert told.states() == ["OPEN", "CLOSING"]
+    assert moments(told)[1] == moments(told)[0] + 5000
+
+
+@pytest.mark.rule("unicast B23")
+@pytest.mark.rule("unicast B24")
+def test_what_was_reaped_is_opened_by_no_view() -> None:
+    told = heard(B, *SEEN, 11_000, view("ABC", 2), 1000, **IDLE)
+    assert told.states() == ["OPEN", "CLOSING", "CLOSED"]
+    out = heard(B, *SEEN, view("BC", 2), 6000, view("ABC", 3), 1000, **IDLE)
+    assert out.states() == ["OPEN", "CLOSING", "CLOSED"]
+
+
+@pytest.mark.rule("unicast B12")
+@pytest.mark.rule("unicast B24")
+def test_a_message_opens_it_whatever_the_view_says() -> None:
+    told = heard(B, *SEEN, view("BC", 2), 100, data(2), TICK, ack(2, 2), **IDLE)
+    assert told.states() == ["OPEN", "CLOSING", "OPEN"]
+
+
+@pytest.mark.rule("unicast B12")
+@pytest.mark.rule("unicast B24")
+def test_states_are_told_in_the_order_of_the_capture() -> None:
+    """What came before a view is read at the next sign of life, which comes behind it."""
+    story = [*SEEN, view("BC", 2), 900, data(2), 20, view("ABC", 3), 300, ack(2, 2)]
+    told = heard(B, *story, **IDLE)
+    assert told.states() == ["OPEN", "CLOSING", "OPEN"]
+    assert told.connection()["states"][-1]["why"] == "a message"
+    first = heard(B, view("ABC", 1), data(1), view("BC", 2), TICK, ack(1, 1), **IDLE)
+    assert first.states() == ["OPEN", "CLOSING"]  # it was opened before the view
+
+
+@pytest.mark.rule("unicast B23")
+@pytest.mark.rule("unicast B24")
+def test_an_age_from_before_the_first_tick_of_the_clock_may_be_greater() -> None:
+    """u4n4-pause: the joiner was made five seconds before it joined, so a view opened the entry
+    anew 9 s after its only message, and a merge at 17 s found it open: CLOSING at 19 s."""
+    given: dict[str, Any] = {"conn_expiry_timeout_ms": 10_000, "conn_close_timeout_ms": 10_000}
+    story = [view("ABC", 1), 100, data(1), TICK, ack(1, 1), 8500, view("ABC", 2), 8500]
+    merged = [*story, view("ABC", 3), 9000]
+    told = heard(B, *merged, started=True, **given)
+    assert told.states() == ["OPEN", None, "OPEN", None]
+    assert "first tick" in told.connection()["states"][-1]["why"]
+    assert moments(told) == sorted(moments(told))
+    assert heard(B, *merged, **given).states() == ["OPEN", "CLOSING", "OPEN"]
+    # both lead to the same: no such view, one that comes too soon, or a message since then
+    for same in (
+        [view("ABC", 1), 100, data(1), TICK, ack(1, 1), 1000, view("ABC", 2), 7000],
+        [*story[:6], data(2), TICK, ack(2, 2), *story[6:]],
+    ):
+        assert heard(B, *same, started=True, **given).states() == ["OPEN"]
 
 
 @pytest.mark.parametrize(("conn", "certainty"), [(1, "proven"), (2, "likely")])

@@ -388,6 +388,32 @@ def test_views_close_and_open_and_resends_go_on() -> None:
     assert told.resends() == {"highest_sent": 1}
 
 
+@pytest.mark.rule("unicast A2")
+@pytest.mark.rule("unicast A19")
+def test_sending_opens_it_whatever_the_view_says_and_a_resend_does_not() -> None:
+    story = [view("ABC", 1), data(1), view("AC", 2), 900, data(1)]
+    assert heard(A, *story, 300).states() == ["OPEN", "CLOSING"]
+    assert heard(A, *story, data(2), 300).states() == ["OPEN", "CLOSING", "OPEN"]
+
+
+@pytest.mark.rule("unicast A17")
+@pytest.mark.rule("unicast A20")
+def test_a_view_that_opens_it_begins_its_age_anew() -> None:
+    given: dict[str, Any] = {"conn_expiry_timeout_ms": 5000, "conn_close_timeout_ms": 5000}
+    story = [view("ABC", 1), data(1), TICK, ack(1, 1), 3000, view("AC", 2), 1000, view("ABC", 3)]
+    assert heard(A, *story, 4000, **given).states() == ["OPEN", "CLOSING", "OPEN"]
+    assert heard(A, *story, 6000, **given).states() == ["OPEN", "CLOSING", "OPEN", "CLOSING"]
+    open_still = heard(A, *story[:5], view("ABC", 2), 3000, **given)
+    assert open_still.states() == ["OPEN", "CLOSING"]
+
+
+@pytest.mark.rule("unicast A18")
+def test_who_is_in_no_view_is_removed_without_a_close() -> None:
+    given: dict[str, Any] = {"conn_expiry_timeout_ms": 5000, "conn_close_timeout_ms": 5000}
+    story = [view("ABC", 1), data(1), TICK, ack(1, 1), view("AC", 2), 6000]
+    assert heard(A, *story, **given).states() == ["OPEN", "CLOSING", "CLOSED"]
+
+
 @pytest.mark.rule("unicast A21")
 def test_a_member_that_disconnects_sends_its_acks_and_no_close() -> None:
     told = heard(A, data(1), 100, ack(1, 1), view("AC", 2), 3000)
