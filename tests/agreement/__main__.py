@@ -77,10 +77,18 @@ def shown(value: object) -> str:
     """A value in one line; null is a dash."""
     if value is None:
         return "-"
-    if isinstance(value, list) and value and all(isinstance(run, list) for run in value):
-        return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in value)
     if isinstance(value, list):
-        return ", ".join(map(str, value)) or "none"
+        return ", ".join(map(_part, value)) or "none"
+    return str(value)
+
+
+def _part(value: object) -> str:
+    """What a list holds: a range of numbers, or a list of something else, such as causes."""
+    match value:
+        case [int(first), int(last)]:
+            return str(first) if first == last else f"{first}-{last}"
+        case list() | tuple():
+            return f"[{shown(list(value))}]"
     return str(value)
 
 
