@@ -97,7 +97,7 @@ def _tighten(stream: Row, others: list[Row]) -> None:
                 loss["lower"], loss["known_by"] = held, BY_OTHER
             # over TCP what was never sent is in no capture
             if loss["missing_sqns"] is not None and _is_whole(other, low, high):
-                loss["upper"] = max(held, loss["lower"])
+                loss["upper"] = max(held + loss["untaken"], loss["lower"])
                 loss["known_by"] = BY_OTHER
         if loss["upper"] is not None:
             loss["upper"] = max(loss["upper"], loss["lower"])

@@ -227,7 +227,7 @@ class Receiving:
         copies = stream.truth.copies
         loss = stream.truth.step(
             message.seqno, message.stop, message.event.conn_id, missing,
-            state.settings.room(stream), mark, before,
+            state.settings.room(stream), mark, before, stream.untaken_before(message.seqno),
         )  # fmt: skip
         for part in verdicts:  # messages are counted: where a run was cut does not matter
             stream.rows[part.row] += max(part.stop - part.seqno, 1)

@@ -48,6 +48,7 @@ class LossRow(TypedDict):
     missing_sqns: Annotated[
         int | None, "PGM sqns that did not come in between; null: no PGM, or not known"
     ]
+    untaken: Annotated[int, "that came while the daemon had dropped their publisher"]
     some_may_have_come: Annotated[
         bool, "the daemon itself tells of a loss there, and may have had part of what is not here"
     ]

@@ -15,7 +15,7 @@ from seqaudit.replay.raims.seqno import BASE_BITS, base_of, frame_of, key
 from seqaudit.replay.raims.subscriber import Ruling
 from seqaudit.replay.raims.truth import Loss, Truth
 from seqaudit.replay.sequence.gaps import Mark
-from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.sequence.ranges import RangeSet, total
 
 MAX_NOTES: Final = 200
 MAX_FRAMES: Final = 10_000
@@ -252,6 +252,14 @@ class RaimsStream:
                 if other and len(self.again) < MAX_NOTES:
                     self.again.append((seqno, mark))
                 return
+
+    def untaken_before(self, number: int) -> int:
+        """Messages between the last one that was taken and this one that came while their publisher
+        had been dropped."""
+        high = self.truth.high
+        if not self.ignored or high is None:
+            return 0
+        return total(self.seen.within(key(high) + 1, key(number)))
 
     def forget_judgement(self) -> None:
         """Nobody had looked on so far: what came stays, what was made of it does not."""

@@ -43,6 +43,8 @@ class Loss:
         told: where the daemon itself tells their publisher of them; null: no such notice.
         last: where the stream's last message before came; null: not known.
         chain: ``chain_seqno`` of the message behind it; null: it has none.
+        untaken: messages in between that came while their publisher had been dropped: no packet of
+            theirs is missing, and the daemon has none of them.
     """
 
     after: int | None
@@ -57,13 +59,15 @@ class Loss:
     told: Mark | None = None
     last: Mark | None = None
     chain: int | None = None
+    untaken: int = 0
 
     @property
     def some_may_have_come(self) -> bool:
         """Does the daemon's notice alone say that there is a loss, as part of what the capture
         lacks in between may have come? Then nobody else knows how much it lost."""
         whole = self.missing is not None and self.missing.certainty is Certainty.PROVEN
-        return self.told is not None and not whole
+        here = self.untaken > 0 and self.missing is not None and not self.missing.count
+        return self.told is not None and not (whole or here)
 
     @property
     def leaves_others(self) -> bool:
@@ -78,6 +82,7 @@ class Loss:
             "upper": self.upper,
             "known_by": self.known_by,
             "missing_sqns": self.missing_sqns,
+            "untaken": self.untaken,
             "some_may_have_come": self.some_may_have_come,
             "frame": self.mark.frame,
             "at_ns": self.mark.at_ns,
@@ -103,7 +108,7 @@ class Truth:
 
     def step(
         self, seqno: int, stop: int, chain: int | None, missing: Missing | None, room: int,
-        mark: Mark, last: Mark | None = None,
+        mark: Mark, last: Mark | None = None, untaken: int = 0,
     ) -> Loss | None:  # fmt: skip
         """Messages [seqno, stop) came; the loss before them, if there may be one.
 
@@ -112,6 +117,7 @@ class Truth:
                 nobody knows.
             room: messages of this stream that one PGM packet can hold at most.
             last: where the stream's message before came.
+            untaken: as the loss has it.
         """
         if base_of(seqno) == 0:
             return None  # a console publish has no number
@@ -147,9 +153,10 @@ class Truth:
         if loss is None or verdict.status is Status.NEXT:
             return None
         loss.missing, loss.last, loss.chain = missing, last, chain or None
+        loss.untaken = untaken
         if loss.upper is None and missing_sqns is not None:
-            loss.upper = max(loss.lower, missing_sqns * room)
-            if not missing_sqns and not loss.lower:
+            loss.upper = max(loss.lower, missing_sqns * room + untaken)
+            if not loss.upper:
                 loss.known_by = BY_SQNS
         self.add(loss)
         return loss

@@ -14,7 +14,7 @@ from seqaudit.replay.raims.links import PGM, rests_of
 from seqaudit.replay.raims.reporting import HELD_UP, About, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
 from seqaudit.replay.raims.streams import ELSEWHERE, RaimsStream, RepeatedMessage, ReportedVerdict
-from seqaudit.replay.raims.truth import BY_NOTHING, BY_SQNS
+from seqaudit.replay.raims.truth import BY_BASE, BY_NOTHING, BY_SQNS
 from seqaudit.replay.sequence.gaps import Mark
 
 _OF_UNKNOWN_SIZE: Final = ("raims-9.12", "raims-14.1-11")
@@ -31,6 +31,15 @@ _IF_IT_WENT_ON: Final = (
     "behind packets that it had given up before others."
 )
 
+_NOT_HERE: Final = (
+    "{lower:message} of {sender_member} {lower|is|are} not in this capture: lost, or not captured."
+)
+#: While their publisher seemed to be dropped.
+_CAME_UNTAKEN: Final = (
+    "Whether this daemon took {lower:message} of {sender_member} cannot be told, nor what it "
+    "counts."
+)
+
 _COUNTS: Final = (
     "raims counts {counted:message} of {sender_member} as lost that {counted|was|were} not."
 )
@@ -44,9 +53,11 @@ def findings(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterat
         return
     steps = stream.steps
     real = [s for s in steps if s.loss is not None and s.loss.lower]
-    # what the daemon tells the publisher of it has counted, whatever the replay makes of it
+    # what the daemon tells the publisher of it has counted, whatever the replay makes of it; of a
+    # loss of unknown size that is 1, as its notice says as well, however many it was
     told = [s for s in real if s.loss and s.loss.told and (
-            s.verdict.row not in _OF_UNKNOWN_SIZE or s.loss.upper == s.loss.lower)]  # fmt: skip
+            s.verdict.row not in _OF_UNKNOWN_SIZE or
+            (s.loss.upper == s.loss.lower and s.loss.known_by != BY_BASE))]  # fmt: skip
     unsized = [s for s in told if s.loss and s.loss.upper != s.loss.lower]
     sized = [s for s in real if s.verdict.row in ("raims-9.7", "raims-9.10") or s in told]
     # no step counts more than MAX_LOSS, nor by a chain what the new frame lacks at its beginning
@@ -149,7 +160,7 @@ def _steps(
     steps: list[ReportedVerdict], text: str,
 ) -> Iterator[Finding]:  # fmt: skip
     """Losses, each group as sure as what lies between the messages on both sides."""
-    groups: dict[tuple[Certainty, str, bool], list[ReportedVerdict]] = {}
+    groups: dict[tuple[Certainty, str, bool, bool], list[ReportedVerdict]] = {}
     changes = [*report.observer.changes.told_of(stream.subjects)] if steps else []
     for step in steps:
         if step.loss is None:
@@ -165,14 +176,12 @@ def _steps(
             sure = Certainty.LIKELY if why else sure
         stands = step.loss.told is None and step.verdict.counted > 0
         stands = stands and report.stands(stream, step.loss.mark.frame)
-        groups.setdefault((sure, why, stands), []).append(step)
-    for (sure, why, stands), some in groups.items():
+        groups.setdefault((sure, why, stands, step.loss.untaken > 0), []).append(step)
+    for (sure, why, stands, came), some in groups.items():
         if sure is Certainty.UNDECIDABLE:
             yield from _step(
                 report, stream, about, rule, some, Claim(sure, why=why),
-                "{lower:message} of {sender_member} {lower|is|are} not in this capture: lost, "
-                "or not captured.",
-                Severity.INFO,
+                _CAME_UNTAKEN if came else _NOT_HERE, Severity.INFO,
             )  # fmt: skip
         else:
             claim = Claim(sure, _rests(report, stream, some), certified=True, why=why)

@@ -30,7 +30,7 @@ def stream(capture: int, role: str, messages: int, losses: list[dict[str, Any]])
 def loss(known_by: str) -> dict[str, Any]:
     return {
         "after": FRAME + 5, "before": FRAME + 11, "lower": 3, "upper": 3, "known_by": known_by,
-        "missing_sqns": 5, "some_may_have_come": False, "frame": 7, "at_ns": 7,
+        "missing_sqns": 5, "untaken": 0, "some_may_have_come": False, "frame": 7, "at_ns": 7,
     }  # fmt: skip
 
 
@@ -82,6 +82,15 @@ def test_what_the_daemon_may_have_had_is_not_lost_as_another_capture_has_it() ->
     sent = frames((1, 1, 7, None), (2, 1, 9, FRAME + 7))
     told = across_frames(sent, some_may_have_come=True)
     assert told == {"lower": 5, "upper": 7, "lost": 5, "lost_upper": 7}
+
+
+def test_what_came_and_was_not_taken_is_lost_though_the_publisher_s_capture_has_no_more() -> None:
+    here = {"untaken": 4, "lower": 2, "upper": 4, "known_by": BY_NUMBERS}
+    at_daemon = stream(0, "receiver", 20, [loss(BY_NUMBERS) | here])
+    at_daemon["time_frames"] = [{"time_frame": 1, "numbers": [[1, 20]], "chain": None}]
+    tighten([at_daemon, stream(1, "sender", 20, [])], {})
+    (found,) = at_daemon["losses"]
+    assert (found["lower"], found["upper"]) == (2, 4)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from tests.replay.raims.builders import (
     T0,
     THERE,
     World,
+    asks_in_vain,
     inbox_packet,
     lossy_world,
     nak_on_link,
@@ -206,6 +207,54 @@ def test_of_what_a_notice_leaves_unknown_the_daemon_may_have_had_some(
     (loss,) = stream["losses"]
     assert (loss["lower"], loss["missing_sqns"], loss["some_may_have_come"]) == (1, 2, open_)
     assert (stream["delivered"] is None) == (len(asks) < 2)
+
+
+@pytest.mark.parametrize(("told", "sure"), [(True, "proven"), (False, "cannot be told")])
+def test_what_came_while_its_publisher_was_dropped_is_lost_though_no_packet_is_missing(
+    told: bool, sure: str
+) -> None:
+    """Recorded, as a daemon was cut off for 26 s: all that it had missed came as RDATA just before
+    it took its peer up again. Its window went on at the number before, of another frame, so it
+    counted 1 for all of them; only those of the new frame have numbers that say how many."""
+    world = World()
+    values = (F0, F0 + 1, F0 + 2, F0 + FRAME, F0 + FRAME + 1, F0 + FRAME + 2)
+    for sqn, value in enumerate(values):
+        if sqn == 1:
+            world.notice("DEL", 22.1, source=ME, seqno=1, sync_bridge=PEER, auth_stage=4)
+        if value == values[-1]:
+            world.notice("AUTH", 26.5, seqno=1, destination=ME)
+        at = 0.0 if not sqn else 26.0 + sqn / 10
+        world.sees(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(value, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    if told:
+        world.notice("LOSS", 26.6, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=1,
+                     idl_restart=1, ref_seqno=values[-1], ms_tot=1)  # fmt: skip
+    rows = world.rows()
+    (stream,) = [r.detail for r in rows if r.kind == STREAM]
+    (loss,) = stream["losses"]
+    assert (loss["lower"], loss["upper"], loss["untaken"]) == (2, 4, 4)
+    figures = [stream[name] for name in ("lost", "lost_upper", "counted_loss", "delivered")]
+    had = [[F0, F0], [values[-1], values[-1]]]
+    assert figures == ([2, 4, 1, had] if told else [None] * 4)
+    found = only(rows, "RA002")
+    assert found["certainty"] == sure
+    assert "RA001" not in rules_of(rows)
+
+
+def test_a_loss_of_unknown_size_counts_1_by_its_own_notice_however_large_it_is() -> None:
+    world = World()
+    for sqn, value in ((1, F0), (3, F0 + FRAME + 5000)):
+        at = 0.0 if sqn == 1 else 60.0
+        world.sees(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(value, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+        if sqn == 1:
+            asks_in_vain(world, 10)
+    world.notice("LOSS", 60.1, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=1,
+                 idl_restart=1, ref_seqno=F0 + FRAME + 5000, ms_tot=1)  # fmt: skip
+    rows = world.rows()
+    assert "RA001" not in rules_of(rows)
+    facts = only(rows, "RA002")["facts"]
+    assert (facts["bounds"], facts["counted"]) == (5000, 1)
 
 
 @pytest.mark.parametrize(
