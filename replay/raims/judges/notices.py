@@ -115,10 +115,17 @@ def _untold(
     stream = observer.streams.get((due.publisher, due.subject))
     losses = [] if stream is None else [x for x in stream.truth.losses if x.before == due.seqno]
     span = own_words.inbox_span(report.engine.state, observer, due.publisher, due.mark.at_ns)
-    if not losses or report.sure(losses[0])[0] is not Certainty.PROVEN or span is None:
+    if (
+        stream is None
+        or not losses
+        or report.sure(losses[0])[0] is not Certainty.PROVEN
+        or span is None
+    ):
         return
     if report.engine.links.dropped_inside:
         return  # it may have told of another loss just before
+    if report.stands(stream, due.mark.frame) or report.unsure_of_taking(stream, observer):
+        return  # it may have taken nothing of it there, and counted nothing
     # a loss before it that no packet shows has it wait for 10 s
     claim = replace(absence(due.mark.frame, END if span.mark is None else span.mark.frame,
                             certified=whole, timed=True), best=Certainty.LIKELY)  # fmt: skip

@@ -558,6 +558,26 @@ def test_a_missing_notice_needs_all_that_was_said_for_a_second(
     assert ("RA027" in rules_of(lossy.rows())) == said
 
 
+@pytest.mark.parametrize(("sqns", "said"), [((1, 3), True), ((1, 3, 5), False)])
+def test_who_may_have_stood_still_behind_a_loss_is_not_accused_of_not_telling_it(
+    sqns: tuple[int, ...], said: bool
+) -> None:
+    """Recorded: behind a packet that it gave up while others were open a daemon took nothing more,
+    and had nothing to tell."""
+    world = World()
+    told_by_inbox(world, {9: -0.1})
+    world.engine.feed(inbox_packet(9, -0.1))
+    for sqn in sqns:
+        world.sees(packet("ODATA", sqn, 0.0, stream=f"{LINK}|"))
+        world.data(F0 + sqn, 0.0, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    for turn in range(10):
+        for sqn in range(2, sqns[-1], 2):
+            world.sees(nak_on_link(sqn, (sqn + turn * 4) / 20))
+    world.sees(packet("SPM", sqns[-1], 5.0, stream=f"{LINK}|"))
+    told_by_inbox(world, {10: 9.0})
+    assert ("RA027" in rules_of(world.rows())) == said
+
+
 def test_late_copies_of_which_nobody_was_told_were_too_old_for_the_window() -> None:
     for stated, learned in (({}, True), (dict.fromkeys(_SUB_WINDOW, 1 << 30), False)):
         world = World(**stated)
