@@ -177,13 +177,14 @@ def _published(part: Part, file: str, source: Identity) -> Iterator[Row]:
     happened = part.happened
     publications = happened.published(source)
     name = happened.identities[source][0]["name"]
-    last = publications[-1]["sn"]
+    last = publications[-1]["sn"] if publications else None  # nothing yet when it ended
     streams = part.streams(file, source)
     known = [s["last_seqno"] for s in streams if s["last_seqno"] is not None]
     known += [s["heartbeat_highest"] for s in streams if s["heartbeat_highest"] is not None]
     highest = max(known, default=None)
     # what a capture behind the path holds may end before the last; it must not go beyond
-    short = highest is not None and highest < last and part.scenario.host_at(file) != "10.77.0.1"
+    far = part.scenario.host_at(file) != "10.77.0.1"
+    short = far and highest is not None and last is not None and highest < last
     ours = None if short and max(happened.known(file, source), default=-1) == highest else highest
     figure = f"{name} published, last sn"
     yield part.row(file, figure, ours, last, NO_SUCCESSOR if short else None)

@@ -12,6 +12,7 @@ from tests.agreement.rows import Row
 from tests.agreement.zenoh_report import (
     BEGAN_LATER,
     CUT,
+    LEFT_THERE,
     NO_NUMBERS,
     NO_SUCCESSOR,
     NOT_HERE,
@@ -19,6 +20,8 @@ from tests.agreement.zenoh_report import (
     Part,
     Stream,
     stated,
+    total,
+    why_null,
 )
 
 #: What one subscriber was handed and told: ranges in the order of delivery, sizes of misses.
@@ -93,7 +96,7 @@ def _of_source(
     yield from _compare_given(part, file, name, here, given, why=why, advanced=advanced, more=more)
     if why is None and len(happened.identities[source]) == 1:
         yield from _outcome(part, file, name, group, source, here)
-        yield from _evicted(part, file, name, source, here)
+        yield from evicted_rows(part, file, name, source, here)
         yield from _causes(part, file, name, group, source, here, more=more)
 
 
@@ -116,12 +119,18 @@ def _compare_given(
     *, why: str | None, advanced: bool, more: bool,
 ) -> Iterator[Row]:  # fmt: skip
     delivered, missed = stated(streams, "delivered"), stated(streams, "misses")
+    if isinstance(delivered, list):
+        delivered = _joined(delivered)
+    if isinstance(missed, list):
+        missed = [miss["nb"] for miss in missed]
     if not isinstance(delivered, list) or not isinstance(missed, list):
-        yield part.row(file, f"{name} delivered", delivered, given[0][0], why)
+        unsaid = why or why_null(streams, "delivered")
+        yield part.row(file, f"{name} delivered", delivered, given[0][0], unsaid)
         if advanced:
-            yield part.row(file, f"{name} misses", missed, given[0][1], why)
+            unsaid = why or why_null(streams, "misses")
+            yield part.row(file, f"{name} misses", missed, given[0][1], unsaid)
         return
-    joined: Given = (_joined(delivered), [miss["nb"] for miss in missed])
+    joined: Given = (delivered, missed)
     each = _told_apart(streams)
     alike = [one for one in given if one == given[0]]
     if len(alike) == len(given):
@@ -171,32 +180,49 @@ def _outcome(
         return  # several, of whom one row cannot speak
     delivered = happened.delivered(life, source)
     published = [one["sn"] for one in happened.published(source)]
-    lost = sorted(numbers(stated(streams, "unrecovered_seqnos") or []))  # type: ignore[arg-type]
+    lost = _lost_here(streams)
     highest = max((s["last_seqno"] for s in streams if s["last_seqno"] is not None), default=-1)
     first = _first(happened, file, life, source)
     truth = [sn for sn in published if sn > first and sn not in set(delivered)]
     inside = [sn for sn in truth if sn <= highest]
-    yield part.row(file, f"{name} not recovered", lost, inside)
+    unsaid = why_null(streams, "unrecovered_seqnos")
+    yield part.row(file, f"{name} not recovered", lost, inside, unsaid)
     if not happened.overslept:  # else what the transport took for old counts as lost as well
-        recovered = sum(stream["recovered"] for stream in streams)
+        recovered, unsaid = total(streams, "recovered"), why_null(streams, "recovered")
         truth_of_it = _recovered(happened, file, life, source)
-        yield part.row(file, f"{name} recovered", recovered, truth_of_it)
-    unseen = sum(stream["not_captured"] for stream in streams)
-    yield part.row(file, f"{name} delivered without passing here", unseen, 0)
+        yield part.row(file, f"{name} recovered", recovered, truth_of_it, unsaid)
+    unseen, unsaid = total(streams, "not_captured"), why_null(streams, "not_captured")
+    yield part.row(file, f"{name} delivered without passing here", unseen, 0, unsaid)
     tail = [sn for sn in truth if sn > highest]
     if tail:
         heard = max((s["heartbeat_highest"] or -1 for s in streams), default=-1)
         seen = list(range(highest + 1, heard + 1)) or None
         yield part.row(file, f"{name} last ones lost", seen, tail, NO_SUCCESSOR)
-    count = sum(b - a + 1 for s in streams for a, b in s["delivered"])
+    handed = stated(streams, "delivered") if streams else []
+    count = sum(b - a + 1 for a, b in handed) if isinstance(handed, list) else handed
     here = sum(b - a + 1 for a, b in _given(happened, file, life, source)[0])
-    yield part.row(file, f"{name} delivered, count", count, here)
+    unsaid = why_null(streams, "delivered")
+    yield part.row(file, f"{name} delivered, count", count, here, unsaid)
+
+
+def _lost_here(streams: Sequence[Stream]) -> object:
+    """What a capture alone shows to be lost; of a stream that the other end's adds to, the rest."""
+    found: set[int] = set()
+    for stream in streams:
+        ranges = stream["unrecovered_seqnos"]
+        if ranges is None and LEFT_THERE in stream["unknown"].get("unrecovered_seqnos", ""):
+            ranges = [run for miss in stream["misses"] or () for run in miss["seqnos"]]
+        if not isinstance(ranges, list):
+            return ranges
+        found |= numbers(ranges)
+    return sorted(found)
 
 
 def _first(happened: Happened, file: str, life: Life, source: Identity) -> int:
     """The first that it was handed while the capture went on."""
     ranges = _given(happened, file, life, source)[0]
-    return ranges[0][0] if ranges else max(one["sn"] for one in happened.published(source))
+    published = (one["sn"] for one in happened.published(source))
+    return ranges[0][0] if ranges else max(published, default=-1)
 
 
 def _recovered(happened: Happened, file: str, life: Life, source: Identity) -> int:
@@ -235,7 +261,7 @@ def _cause_of(miss: Mapping[str, Any], sn: int) -> str:
     return str(cause)
 
 
-def _evicted(
+def evicted_rows(
     part: Part, file: str, name: str, source: Identity, streams: Sequence[Stream]
 ) -> Iterator[Row]:
     """Missed samples that the cache must have evicted when the question reached it."""
@@ -245,7 +271,7 @@ def _evicted(
         return
     asked = happened.asked_at_publisher(source)
     for stream in streams:
-        for miss in stream["misses"]:
+        for miss in stream["misses"] or ():
             before = [at for at in asked if at <= miss["at_ns"] / 1e9]
             if not before:
                 continue

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from seqaudit.replay.zenoh import stream_rows
+from seqaudit.replay.zenoh import reasons, stream_rows
 from tests.agreement.happened_zenoh import Happened, Identity
 from tests.agreement.report import ABSENT
 from tests.agreement.rows import Row
@@ -22,6 +22,15 @@ NO_NUMBERS: Final = "samples carry no SourceInfo"
 NO_SUCCESSOR: Final = "nothing at this leg says that later samples exist"
 NOBODY_THERE: Final = "published while nobody was connected: not on the wire"
 ONE_SIDE: Final = "only the sender's leg was captured"
+#: What a report may say why frames do not tell what a subscriber was handed; not that frames are
+#: missing in a capture, for these are whole.
+REASONS: Final = frozenset(
+    why for name, why in vars(reasons).items() if name.isupper() and isinstance(why, str)
+) - {reasons.HAD, reasons.OTHERS_HAD, reasons.OWN_FRAMES, reasons.HOLE, reasons.UNASKED}
+#: Of what no capture but that of the other end shows to be lost.
+LEFT_THERE: Final = "left the other end and did not come"
+#: Between what is proven at least and lost at most, and why no more is known.
+BOUNDS: Final = " at most: "
 
 Stream = Mapping[str, Any]
 
@@ -126,6 +135,20 @@ class Part:
             for stream in self.report["streams"]
             if stream["capture"] == self.numbers[file] and stream.get("kind") == "transport"
         }
+
+
+def total(streams: Sequence[Stream], key: str) -> int | None:
+    """A count of several streams; null if it is of one."""
+    counts = [stream[key] for stream in streams]
+    return None if None in counts else sum(counts)
+
+
+def why_null(streams: Sequence[Stream], key: str) -> str | None:
+    """Why a report cannot tell a figure, in its own words, of bounds the reason alone; null if a
+    stream without the figure names none of the reasons that are known."""
+    said = [stream["unknown"].get(key, "") for stream in streams if stream.get(key, "") is None]
+    whys = [why.partition(BOUNDS)[2] or why for why in said]
+    return whys[0] if whys and REASONS.issuperset(whys) else None
 
 
 def stated(streams: Sequence[Stream], key: str) -> list[Any] | str | None:
