@@ -8,9 +8,10 @@ it is, is asked nowhere, so that a run of any kind can be judged.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from tests.agreement.happened_zenoh import Happened, Identity, Life, missing
+from tests.agreement.happened_zenoh import Happened, Life, missing
+from tests.agreement.path_zenoh import Identity
 
-RECOVERED, MISSED = "ZN001", "ZN002"
+RECOVERED, MISSED, TOLD_IN_VAIN = "ZN001", "ZN002", "ZN003"
 DROPPED_BEFORE, LOST_ON_LINK, DISCARDED = "ZN004", "ZN005", "ZN006"
 DESPITE_BLOCK, STORM, TIMED_OUT, WAITED = "ZN007", "ZN009", "ZN013", "ZN014"
 PIECE_LOST, UNNOTICED, HEARTBEAT_LOST = "ZN016", "ZN019", "ZN021"
@@ -131,12 +132,20 @@ def storm(happened: Happened) -> bool:
     return False
 
 
-def timed_out(happened: Happened) -> bool:
-    """A query or the end of its answer did not get through, and its time ran out in the capture."""
-    return "response_final" in happened.overtaken or any(
-        {"request", "response_final"} & set(drop.words) and drop.at + TIMEOUT_S < happened.ended
-        for drop in happened.dropped
-    )
+def timed_out(happened: Happened) -> bool | None:
+    """A query or the end of its answer did not get through, and its time ran out in the capture.
+
+    Null where someone was gone by then: with a session or a subscriber its queries end as well.
+    """
+    lost = [at for at, word in happened.overtaken if word == "response_final"]
+    lost += [
+        drop.at for drop in happened.dropped if {"request", "response_final"} & set(drop.words)
+    ]
+    due = [at for at in lost if at + TIMEOUT_S < happened.ended]
+    gone = happened.gone.values()
+    if due and all(any(at < t <= at + TIMEOUT_S for t in gone) for at in due):
+        return None
+    return bool(due)
 
 
 def waited(happened: Happened) -> bool | None:
@@ -162,6 +171,13 @@ def unnoticed(happened: Happened) -> bool:
     )
 
 
+def told_in_vain(happened: Happened) -> bool | None:
+    """A heartbeat told of the last samples of a source, which came to no one who lived; null: with
+    the end of the query for them they are misses."""
+    told = [happened.tail_told(file, life, source) for file, life, source in by_source(happened)]
+    return None if any(told) else False
+
+
 def first_lost(happened: Happened) -> bool:
     """The first samples of a source were dropped on the way to somebody who lived."""
     return any(
@@ -183,7 +199,7 @@ def heartbeat_lost(happened: Happened) -> bool:
             for source, (publisher, *_) in happened.identities.items():
                 known = max(happened.known(file, source), default=-1)
                 sporadic = "sporadic_heartbeat" in publisher["options"]["smd"]
-                if drop.beats and sporadic and known < publisher["published"][-1]["sn"]:
+                if source in drop.beats and sporadic and known < publisher["published"][-1]["sn"]:
                     return happened.both_ends
     return False
 
@@ -199,6 +215,7 @@ RULES: Final[Mapping[str, Callable[[Happened], bool | None]]] = {
     TIMED_OUT: timed_out,
     WAITED: waited,
     PIECE_LOST: piece_lost,
+    TOLD_IN_VAIN: told_in_vain,
     UNNOTICED: unnoticed,
     HEARTBEAT_LOST: heartbeat_lost,
     BETWEEN_SESSIONS: between_sessions,

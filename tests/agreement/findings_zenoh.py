@@ -8,13 +8,16 @@ from tests.agreement.expected_zenoh import (
     BETWEEN_SESSIONS,
     FIRST_LOST,
     MISSED,
+    TOLD_IN_VAIN,
     UNNOTICED,
     began_again,
     first_lost,
     judged,
     missed,
+    told_in_vain,
 )
-from tests.agreement.happened_zenoh import Identity, Life, matches, numbers, to_ranges
+from tests.agreement.happened_zenoh import Life, matches, numbers, to_ranges
+from tests.agreement.path_zenoh import Identity
 from tests.agreement.rows import Row
 from tests.agreement.zenoh_delivered import says_that_others_are_unseen, streams_of, why_unknown
 from tests.agreement.zenoh_report import ONE_DECLARATION, Part
@@ -50,6 +53,7 @@ def _errors(part: Part, file: str) -> Iterator[Row]:
     ]
     due = bool(lives)
     known = {MISSED, UNNOTICED}
+    known |= {TOLD_IN_VAIN} if told_in_vain(happened) is None else set()
     known |= {FIRST_LOST} if first_lost(happened) else set()
     known |= {BEGAN_AGAIN} if began_again(happened) else set()
     ours = MISSED in fired

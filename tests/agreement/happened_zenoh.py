@@ -11,31 +11,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from tests.agreement.path_zenoh import Dropped, Identity, channel_of, dropped_of, flow_of
+
 Truth = Mapping[str, Any]
 Ranges = list[list[int]]
-#: (zid, eid) of a publisher.
-Identity = tuple[str, int]
-
 #: Transport numbers of a resolution (zenoh.md 8.2).
 BITS: Final = {"8bit": 7, "16bit": 14, "32bit": 28, "64bit": 32}
 
 #: No frame of these recordings is longer.
 WHOLE: Final = 65_536
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """A transport message in a datagram that the path dropped; ``sns`` are of its live samples."""
-
-    at: float
-    direction: str  # a2b, b2a
-    flow: str  # "10.77.0.1:40000>10.77.0.2:7447"
-    fragment: bool
-    sn: int | None
-    channel: str  # "R prio5"; "" where nobody decoded it
-    sns: tuple[tuple[Identity, int], ...]
-    words: tuple[str, ...]  # push, request, response, response_final
-    beats: int  # heartbeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +94,8 @@ class Happened:
 
     @cached_property
     def lives(self) -> list[Life]:
-        """The subscribers; of one that was undeclared nobody noted when: it lived until it
-        was handed something for the last time."""
+        """The subscribers; where nobody noted when one was undeclared, it lived until it was handed
+        something for the last time."""
         found = []
         undeclared = any(
             "declare.u_subscriber" in capture["network_messages"]
@@ -126,7 +110,9 @@ class Happened:
                 and other is not one
             ]
             heard = max((row[0] for row in one["delivered"]), default=one["t_declared"])
-            until = heard if undeclared and later else self.ended
+            noted = self.gone.get(f"undeclare {one['name']}")
+            until = heard if undeclared and later and noted is None else self.ended
+            until = min(until, noted or until, self.gone.get(f"SIGKILL {one['node']}", until))
             found.append(
                 Life(
                     one["name"], one["zid"], one["key"], one["options"], one["t_declared"], until,
@@ -134,6 +120,12 @@ class Happened:
                 )
             )  # fmt: skip
         return found
+
+    @cached_property
+    def gone(self) -> dict[str, float]:
+        """What ended, such as ``undeclare s1``, ``SIGKILL n1``, ``node n1 closed``, and when."""
+        words = ("undeclare ", "SIGKILL ", "node ")
+        return {e["event"]: e["t"] for e in self.truth["timeline"] if e["event"].startswith(words)}
 
     # -- what passed where -----------------------------------------------------------------------
 
@@ -179,7 +171,13 @@ class Happened:
         ]
 
     def accepted(self, file: str, source: Identity) -> list[int]:
-        """Live samples that the receiving transport takes: not what newer ones had overtaken."""
+        """Live samples that the receiving transport takes: not what newer ones had overtaken.
+
+        Where the path held nothing up they left so: several threads put them.
+        """
+        late = self.stalled or any(action["action"] == "delay" for action in self.actions)
+        if not late and not self.overslept:
+            return list(dict.fromkeys(sn for run in self.runs(file, source) for sn in run))
         taken: list[int] = []
         for run in self.runs(file, source):
             highest = -1
@@ -219,9 +217,13 @@ class Happened:
         return found
 
     def of_datagrams(self, action: Mapping[str, Any]) -> bool:
-        """Whether what the relay touched was a UDP datagram; of TCP nothing is lost for good."""
+        """Whether what the relay touched was a UDP datagram; of TCP nothing is lost for good.
+
+        It decodes datagrams alone: a port that the system chose is in no configuration.
+        """
         ports = {str(action.get("sport")), str(action.get("dport"))}
-        return bool(ports & self._datagram_ports) or bool(action.get("frag"))
+        known = bool(ports & self._datagram_ports) or bool(action.get("frag"))
+        return known or action.get("zenoh") is not None
 
     @cached_property
     def stalled(self) -> bool:
@@ -229,26 +231,41 @@ class Happened:
         return any(a["action"] == "drop" and not self.of_datagrams(a) for a in self.actions)
 
     @cached_property
-    def overtaken(self) -> list[str]:
-        """What was in frames that newer ones of their counter overtook on the path."""
+    def overtaken(self) -> list[tuple[float, str]]:
+        """What was in frames that newer ones of their counter overtook on the path, and when."""
         return [
-            part["m"]
+            (action["t"], part["m"])
             for action in self.actions
             if action["action"] == "delay" and action["dir"] == "a2b" and self.of_datagrams(action)
             for message in action.get("zenoh") or ()
             for part in message.get("msgs", ())
         ]
 
-    @cached_property
-    def heartbeats_refused(self) -> int:
-        """Heartbeats that the path doubled or held up: the transport throws the later one away."""
-        return sum(
-            part["m"] == "push" and "@adv/pub" in str(part.get("key"))
+    def refused(self, file: str) -> list[Mapping[str, Any]]:
+        """What the transport behind a capture throws away: the second copy of a frame that the path
+        doubled, and a frame that a newer one of its counter overtook."""
+        return [
+            part
             for action in self.actions
-            if action["action"] in ("dup", "delay")
+            if action["action"] in ("dup", "delay") and file in self.behind_of(action["dir"])
             for message in action.get("zenoh") or ()
+            if action["action"] == "dup" or self.passed_by(file, action, message)
             for part in message.get("msgs", ())
-        )
+        ]
+
+    def passed_by(self, file: str, action: Mapping[str, Any], message: Mapping[str, Any]) -> bool:
+        """Whether a newer frame of its counter came before one that the path held up.
+
+        A query that it holds says where it came; else it did unless it is the last of its counter.
+        """
+        for part in message.get("msgs", ()):
+            if part["m"] == "request":
+                since = [q for q in self.summary(file)["queries"] if q[0] > action["t"]]
+                same = [q[2:] == [part["key"], part["params"]] for q in since]
+                before = since[: same.index(True)] if True in same else []
+                return any(q[1] > since[len(before)][1] for q in before)
+        found = self.summary(file)["channels"].get(f"{flow_of(action)} {channel_of(message)}")
+        return found is None or found["last"] != message["sn"]
 
     @cached_property
     def replies_refused(self) -> dict[str, set[int]]:
@@ -282,14 +299,14 @@ class Happened:
         for action in self.actions:
             if action["action"] != "drop" or not self.of_datagrams(action):
                 continue
-            flow = f"{action['src']}:{action['sport']}>{action['dst']}:{action['dport']}"
+            flow = flow_of(action)
             messages = action.get("zenoh")
             if messages is None:  # a fragment of a datagram: nobody decoded it
-                unread = Dropped(action["t"], action["dir"], flow, False, None, "", (), (), 0)
+                unread = Dropped(action["t"], action["dir"], flow, False, None, "", (), (), ())
                 found.append(unread)
             for message in messages or ():
                 if message["T"] in ("Frame", "Fragment"):
-                    found.append(_dropped(action, flow, message))
+                    found.append(dropped_of(action, flow, message))
         return found
 
     def passed_later(self, file: str, drop: Dropped) -> bool:
@@ -331,7 +348,11 @@ class Happened:
 
     def behind(self, drop: Dropped) -> Iterator[str]:
         """Captures of the link behind the path, seen in the direction of what was dropped."""
-        link = "b0" if drop.direction == "a2b" else "a0"
+        return self.behind_of(drop.direction)
+
+    def behind_of(self, direction: str) -> Iterator[str]:
+        """Captures of the link that is behind the path in a direction."""
+        link = "b0" if direction == "a2b" else "a0"
         for capture in self.truth["captures"]:
             if capture["interface"] == link:
                 yield capture["file"]
@@ -403,18 +424,21 @@ class Happened:
             if part in f"{key}/" and "_sn=" in str(parameters)
         ]
 
-    def why_missed(self, file: str, group: Sequence[Life], source: Identity, sn: int) -> set[str]:
-        """Why a sample did not come back; several where they are one, as a dead publisher is."""
-        publisher = self.identities[source][0]
+    def asked_for(self, file: str, source: Identity, sn: int) -> list[tuple[float, list[Any]]]:
+        """When queries for a sample that was there already passed a capture, and what they say."""
         part = f"/{source[0]}/{source[1]}/"
         born = max(one["t"] for one in self.published(source) if one["sn"] == sn)
-        asked = [
-            (at, first)
-            for at, _, key, parameters in self.summary(file)["queries"]
-            if part in f"{key}/"
-            for first in [_first_asked(str(parameters))]
-            if first is not None and first <= sn and at >= born
+        return [
+            (at, words)
+            for at, *words in self.summary(file)["queries"]
+            if part in f"{words[1]}/" and at >= born and _asks_for(str(words[2]), sn)
         ]
+
+    def why_missed(self, file: str, group: Sequence[Life], source: Identity, sn: int) -> set[str]:
+        """Why a sample did not come back; several where they are one, as a dead publisher is, or
+        where it was asked for more than once."""
+        publisher = self.identities[source][0]
+        asked = self.asked_for(file, source, sn)
         if not asked or all("rec" not in life.options for life in group):
             # without a cache no question leaves the node at all (zenoh.md 9.3)
             nobody = not publisher["options"].get("cache")
@@ -422,22 +446,20 @@ class Happened:
         if not publisher["options"].get("cache"):
             return {"no cache"}
         dead = any(e["event"].startswith("SIGKILL") for e in self.truth["timeline"])
-        arrived = self.asked_at_publisher(source)
-        if self.both_ends and len(arrived) < len(asked):
-            return {"query lost", "publisher gone"} if dead else {"query lost"}
-        replied = {
-            (message_part["si"]["zid"], message_part["si"]["eid"], message_part["si"]["sn"])
-            for action in self.actions
-            if action["action"] == "drop"
-            for message in action.get("zenoh") or ()
-            for message_part in message.get("msgs", ())
-            if message_part["m"] == "response" and message_part.get("si")
-        }
-        if (*source, sn) in replied:
-            return {"reply lost"}
+        nearest = self.truth["wire_summary"]["captures"][0]["file"]
+        arrived = self.asked_for(nearest, source, sn)
+        came = [words for _, words in arrived]
+        why: set[str] = set()
+        if self.both_ends and any(words not in came for _, words in asked):
+            why |= {"query lost", "publisher gone"} if dead else {"query lost"}
         depth = publisher["options"]["cache"]
-        published = [one["sn"] for one in self.published(source) if one["t"] <= max(arrived)]
-        return {"evicted"} if sn in published[:-depth] else {"reply lost"}
+        for at, _ in arrived:
+            published = [one["sn"] for one in self.published(source) if one["t"] <= at]
+            why |= {"evicted"} if sn in published[:-depth] else {"reply lost"}
+        others = [one for one in self.lives if one.zid != group[0].zid and "rec" in one.options]
+        if any(self.sees(file, one) and matches(one.key, publisher["key"]) for one in others):
+            why |= {"not asked"}  # these queries may be of the other nodes at this interface
+        return why
 
     def behind_another(self, life: Life) -> bool:
         """Whether a subscriber without recovery shares node and key expression with one that has
@@ -489,37 +511,36 @@ class Happened:
             and life.since <= one["t"] < life.until
         }
 
-    def tail_lost(self, file: str, life: Life, source: Identity) -> set[int]:
-        """Last samples published in its life, after the last that it was handed."""
+    def tail(self, life: Life, source: Identity) -> set[int]:
+        """Last samples that left in its life for somebody, after the last that it was handed."""
         delivered = self.delivered(life, source)
-        if not delivered:
-            return set()
+        put_out = self.lost_on_path(source)
+        for capture in self.truth["captures"]:
+            put_out |= self.known(capture["file"], source)
         return {
             one["sn"]
             for one in self.published(source)
-            if one["sn"] > max(delivered) and life.since <= one["t"] < life.until
+            if delivered
+            and one["sn"] > max(delivered)
+            and one["sn"] in put_out
+            and life.since <= one["t"] < life.until
         }
 
+    def tail_lost(self, file: str, life: Life, source: Identity) -> set[int]:
+        """Those of which nothing at its interface told, neither a newer one nor a heartbeat."""
+        heard = max(self.known(file, source), default=-1)
+        return {sn for sn in self.tail(life, source) if sn > heard}
 
-def _dropped(action: Mapping[str, Any], flow: str, message: Mapping[str, Any]) -> Dropped:
-    channel = f"{'R' if message['rel'] else 'BE'} prio{message['prio']}"
-    parts = message.get("msgs", ())
-    live = tuple(
-        ((part["si"]["zid"], part["si"]["eid"]), part["si"]["sn"])
-        for part in parts
-        if part["m"] == "push" and part.get("si")
-    )
-    beats = sum(part["m"] == "push" and "@adv/pub" in str(part.get("key")) for part in parts)
-    return Dropped(
-        action["t"], action["dir"], flow, message["T"] == "Fragment", message["sn"], channel, live,
-        tuple(part["m"] for part in parts), beats,
-    )  # fmt: skip
+    def tail_told(self, file: str, life: Life, source: Identity) -> set[int]:
+        """Those of which a heartbeat told."""
+        heard = max(self.told(file, source), default=-1)
+        return {sn for sn in self.tail(life, source) if sn <= heard}
 
 
-def _first_asked(parameters: str) -> int | None:
-    """The first sn of ``_sn=a..`` or ``_sn=a..b``; 0 of ``_sn=..b``."""
-    found = re.search(r"_sn=(\d*)\.\.", parameters)
-    return None if found is None else int(found[1] or 0)
+def _asks_for(parameters: str, sn: int) -> bool:
+    """Whether ``_sn=a..``, ``_sn=..b`` or ``_sn=a..b`` takes in a number."""
+    found = re.search(r"_sn=(\d*)\.\.(\d*)", parameters)
+    return found is not None and int(found[1] or 0) <= sn <= int(found[2] or sn)
 
 
 def missing(passed: Sequence[int], published: Sequence[int]) -> Iterator[int]:

@@ -14,7 +14,8 @@ from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.agreement import statements
 from tests.agreement.findings_zenoh import finding_rows
-from tests.agreement.happened_zenoh import Identity, numbers, to_ranges
+from tests.agreement.happened_zenoh import numbers, to_ranges
+from tests.agreement.path_zenoh import Identity, is_heartbeat
 from tests.agreement.report import by_capture
 from tests.agreement.rows import EVERYTHING, Hints, Row
 from tests.agreement.zenoh_delivered import delivered_rows
@@ -99,7 +100,7 @@ def compare(part: Part, *, more: bool = False) -> Iterator[Row]:
     for file in part.scenario.files:
         yield from _decoding(part, file)
         for source in part.happened.identities:
-            yield from _published(part, file, source)
+            yield from published_rows(part, file, source)
         yield from delivered_rows(part, file, more=more)
     yield from _dropped(part)
     yield from finding_rows(part, more=more)
@@ -125,14 +126,15 @@ def _decoding(part: Part, file: str) -> Iterator[Row]:
     for kind in sorted(ours.keys() | told.keys()):
         yield part.row(file, f"messages {kind}", ours.get(kind, 0), told.get(kind, 0))
     asked = [q for q in summary["queries"] if "@adv" in str(q[2])]
-    yield part.row(file, "queries", len(part.queries(file)), len(asked))
+    again = sum(one["m"] == "request" for one in part.happened.refused(file))
+    yield part.row(file, "queries", len(part.queries(file)), len(asked) - again)
     yield from _passed(part, file, summary)
 
 
 def _passed(part: Part, file: str, summary: Mapping[str, Any]) -> Iterator[Row]:
     """Samples, replies and heartbeats that passed, by source: the other decoder's opinion."""
     ours: dict[str, dict[str, set[int]]] = {"push_sn": {}, "reply_sn": {}}
-    beats: dict[tuple[str, str], int] = {}
+    here: list[Mapping[str, Any]] = []
     for stream in part.report["streams"]:
         if stream["capture"] == part.numbers[file] and stream.get("kind") == "samples":
             source = stream["source"]
@@ -141,7 +143,7 @@ def _passed(part: Part, file: str, summary: Mapping[str, Any]) -> Iterator[Row]:
             for figure, ranges in (("push_sn", stream["live"]), ("reply_sn", stream["replied"])):
                 if ranges:
                     ours[figure].setdefault(source, set()).update(numbers(ranges))
-            beats[source, stream["sender_endpoint"]] = stream["heartbeats"]
+            here.append(stream)
     for figure, word in (("push_sn", "samples"), ("reply_sn", "replies")):
         told: dict[str, set[int]] = {}
         for name, ranges in summary[figure].items():
@@ -154,9 +156,18 @@ def _passed(part: Part, file: str, summary: Mapping[str, Any]) -> Iterator[Row]:
                 to_ranges(sorted(ours[figure].get(source, ()))),
                 to_ranges(sorted(told.get(source, ()))),
             )
-    refused = part.happened.heartbeats_refused if part.happened.behind_path(file) else 0
-    told_of = len(summary["heartbeats"]) - refused
-    yield part.row(file, "heartbeats that passed", sum(beats.values()), told_of)
+    refused = part.happened.refused(file)
+    told_of = len(summary["heartbeats"]) - sum(is_heartbeat(one) for one in refused)
+    yield part.row(file, "heartbeats that passed", heartbeats_of(here), told_of)
+
+
+def heartbeats_of(streams: Sequence[Mapping[str, Any]]) -> int:
+    """Heartbeats of several streams: each session hears them once, whoever listens in it."""
+    beats: dict[tuple[str, ...], int] = {}
+    for stream in streams:
+        session = stream["source"], stream["sender_endpoint"], stream["receiver_endpoint"]
+        beats[session] = max(beats.get(session, 0), stream["heartbeats"])
+    return sum(beats.values())
 
 
 def _less_refused(part: Part, file: str, figure: str, told: dict[str, set[int]]) -> None:
@@ -172,7 +183,7 @@ def _less_refused(part: Part, file: str, figure: str, told: dict[str, set[int]])
                 told[f"{zid}/{eid}"] &= set(happened.accepted(file, (zid, eid)))
 
 
-def _published(part: Part, file: str, source: Identity) -> Iterator[Row]:
+def published_rows(part: Part, file: str, source: Identity) -> Iterator[Row]:
     """What a source put out: the highest number, and at its own link all of them."""
     happened = part.happened
     publications = happened.published(source)
@@ -182,17 +193,20 @@ def _published(part: Part, file: str, source: Identity) -> Iterator[Row]:
     known = [s["last_seqno"] for s in streams if s["last_seqno"] is not None]
     known += [s["heartbeat_highest"] for s in streams if s["heartbeat_highest"] is not None]
     highest = max(known, default=None)
-    # what a capture behind the path holds may end before the last; it must not go beyond
-    far = part.scenario.host_at(file) != "10.77.0.1"
-    short = far and highest is not None and last is not None and highest < last
-    ours = None if short and max(happened.known(file, source), default=-1) == highest else highest
+    # a capture may end before the last, and nobody may be there for it; none goes beyond
+    short = highest is not None and last is not None and highest < last
+    passed = max(happened.known(file, source), default=None)
+    ours = None if short and passed == highest else highest
+    near = part.scenario.host_at(file) == "10.77.0.1"
+    why = NOBODY_THERE if passed is None or near else NO_SUCCESSOR
     figure = f"{name} published, last sn"
-    yield part.row(file, figure, ours, last, NO_SUCCESSOR if short else None)
+    unsaid = last is not None and (short or passed is None)
+    yield part.row(file, figure, ours, last, why if unsaid else None)
     if not file.startswith("pub") or part.scenario.host_at(file) != "10.77.0.1":
         return
     put_out = {sn for s in streams for sn in numbers(s["live"] + s["replied"])}
     sns = {one["sn"] for one in publications}
-    here = sns & happened.known(file, source)
+    here = sns & {*happened.live(file, source), *happened.replied(file, source)}
     figure = f"{name} published"
     yield part.row(file, figure, to_ranges(sorted(put_out & here)), to_ranges(sorted(here)))
     if here < sns or put_out - here:

@@ -7,7 +7,8 @@ handed differs, the report must tell them apart.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tests.agreement.happened_zenoh import Happened, Identity, Life, numbers, to_ranges
+from tests.agreement.happened_zenoh import Happened, Life, numbers, to_ranges
+from tests.agreement.path_zenoh import Identity
 from tests.agreement.rows import Row
 from tests.agreement.zenoh_report import (
     BEGAN_LATER,
@@ -179,7 +180,7 @@ def _outcome(
     if len({tuple(map(tuple, _given(happened, file, one, source)[0])) for one in group}) > 1:
         return  # several, of whom one row cannot speak
     delivered = happened.delivered(life, source)
-    published = [one["sn"] for one in happened.published(source)]
+    published = [one["sn"] for one in happened.published(source) if one["t"] < life.until]
     lost = _lost_here(streams)
     highest = max((s["last_seqno"] for s in streams if s["last_seqno"] is not None), default=-1)
     first = _first(happened, file, life, source)
@@ -269,15 +270,18 @@ def evicted_rows(
     depth = happened.identities[source][0]["options"].get("cache")
     if not depth:
         return
-    asked = happened.asked_at_publisher(source)
+    nearest = happened.truth["wire_summary"]["captures"][0]["file"]
     for stream in streams:
         for miss in stream["misses"] or ():
-            before = [at for at in asked if at <= miss["at_ns"] / 1e9]
-            if not before:
+            until = miss["at_ns"] / 1e9
+            if not any(at <= until for at in happened.asked_at_publisher(source)):
                 continue
-            published = [p["sn"] for p in happened.published(source) if p["t"] <= before[-1]]
-            gone = set(published[:-depth])
             first, last = miss["seqnos"][0]
+            # a question for others, or of another subscriber for what came later, says nothing
+            asked = happened.asked_for(nearest, source, first)
+            at = max((at for at, _ in asked if at <= until), default=0.0)
+            published = [p["sn"] for p in happened.published(source) if p["t"] <= at]
+            gone = set(published[:-depth])
             truth = [sn for sn in range(first, last + 1) if sn in gone]
             ours = [sn for sn in range(first, last + 1) if "evicted" in _cause_of(miss, sn)]
             yield part.row(file, f"{name} evicted when asked", ours, truth)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from seqaudit.replay.zenoh import reasons, stream_rows
-from tests.agreement.happened_zenoh import Happened, Identity
+from tests.agreement.happened_zenoh import Happened
+from tests.agreement.path_zenoh import Identity
 from tests.agreement.report import ABSENT
 from tests.agreement.rows import Row
 
