@@ -218,6 +218,12 @@ def _told(state: RaimsState, observer: Observer) -> None:
         if peer is not None and _is_more(observer, notice, told.get(notice.publisher)):
             peer.told_more = True
         told[notice.publisher] = notice
+    from_before = not began_here(state, observer)
+    for peer in observer.peers.values():
+        if peer.pinged.told:
+            dues = [due for due in observer.notices.losses if due.publisher == peer.bridge]
+            more = peer.pinged.exceed(dues, peer.msg_loss.count, from_before=from_before)
+            peer.told_more |= more
 
 
 def _passed_on(state: RaimsState, observer: Observer) -> None:

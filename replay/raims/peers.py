@@ -6,6 +6,7 @@ from typing import Final
 
 from seqaudit.replay.raims.links import TCP
 from seqaudit.replay.raims.peer_clock import PeerClock
+from seqaudit.replay.raims.pings import PingedLosses
 from seqaudit.replay.sequence.gaps import Mark
 
 
@@ -62,6 +63,7 @@ class Peer:
     learned: str | None = None  # what its publisher was not told shows of the observer's window
     told_loss: int | None = None  # losses of it that the observer told it, in all
     told_more: bool = False  # among them such as the replay does not have
+    pinged: PingedLosses = field(default_factory=PingedLosses)  # those that its pings tell
     dropped_told: bool = False  # the observer said so
     doubted: bool = False  # it seemed dropped, and the capture may lack what it said
     went_on: int = -1  # the last frame by which the observer surely took what it sends

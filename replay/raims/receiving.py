@@ -308,6 +308,8 @@ class Receiving:
             self._multicast(event, peer, mark)
         elif word == "PING" and event.destination == self._state.observer.bridge:
             self._outbound(event, peer, detail)
+        elif word == "PONG" and here and not peer.dropped:
+            peer.pinged.pongs(detail)
         elif word == "LOSS":
             self._state.note(event, detail)
             window = self._state.publishers.get(event.destination or "")

@@ -55,6 +55,8 @@ class Sending:
             if peer is not None and event.wire_kind in TO_PEERS:
                 peer.is_spoken_to(event.frame)
                 peer.seems_back(event.first_mark())
+                if event.wire_kind == "PING":
+                    peer.pinged.pings(event.seqno, detail, event.first_mark())
         if event.wire_kind in OF_PEERS and event.source == observer.bridge:
             observer.tells_of_peers(event, detail)
         if event.kind is Kind.SUBSCRIBE:

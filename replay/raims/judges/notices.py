@@ -122,7 +122,8 @@ def _untold(
         or span is None
     ):
         return
-    if report.engine.links.dropped_inside:
+    peer = observer.peers.get(due.publisher)
+    if report.engine.links.dropped_inside or (peer is not None and peer.told_more):
         return  # it may have told of another loss just before
     if report.stands(stream, due.mark.frame) or report.unsure_of_taking(stream, observer):
         return  # it may have taken nothing of it there, and counted nothing

@@ -558,6 +558,54 @@ def test_a_missing_notice_needs_all_that_was_said_for_a_second(
     assert ("RA027" in rules_of(lossy.rows())) == said
 
 
+@pytest.mark.parametrize(
+    ("words", "since", "known"),
+    [
+        (["PING 1 of 1"], 0, True),
+        (["PING 1 of 1", "PING 1 of 1"], 0, True),  # sent again
+        (["PING 1 of 1", "PING 2 of 1"], 0, True),  # told again, as nothing has answered
+        (["PING 1 of 1", "PONG 1 of 1", "PONG 2 of 1", "PING 2 of 0"], 0, True),
+        (["PING 1 of 1", "PONG 1 of 1", "PING 2 of 1"], 0, False),
+        (["PING 1 of 17"], 0, False),
+        (["PING 1 of 17"], -60, True),  # perhaps lost before the capture began
+        (["PING 1 of 17", "PONG 1 of 17", "PING 2 of 2"], -60, False),
+        (["PING 1 of 1 restart", "PING 2 of 1"], 0, False),  # of unknown size, and of a known one
+    ],
+)
+def test_pings_tell_what_clients_lost_of_a_publisher_in_all(
+    words: list[str], since: int, known: bool
+) -> None:
+    """Recorded: a batch that had been read was overwritten inside the daemon, which no frame shows;
+    its ping told the publisher of 17 messages, and the loss shown was of one."""
+    world = World()
+    world.notice("HB", source=ME, stream=f"tcp:x|{ME}|.HB", start=T0 + since * SECOND)
+    world.data(F0)
+    world.data(F0 + 2, 0.1)
+    for place, told in enumerate(words):
+        word, number, _, lost, *restart = told.split()
+        ends = (ME, PEER) if word == "PING" else (PEER, ME)
+        what = {"idl_service": 7500, "idl_msg_loss": int(lost)} if int(lost) else {}
+        what |= {"idl_restart": 1} if restart else {}
+        world.notice(word, 2.0 + place, source=ends[0], destination=ends[1], seqno=int(number),
+                     stream=f"tcp:x|{ends[0]}|.{word}", **what)  # fmt: skip
+    (stream,) = [r.detail for r in world.rows() if r.kind == STREAM]
+    assert (stream["delivered"] is not None) == known, stream["unknown"]
+    (row,) = world.table("loss")
+    assert row["msg_loss"] == (1 if known else None)
+
+
+def test_what_pings_told_before_more_was_lost_was_more_than_had_been_lost_by_then() -> None:
+    world = World()
+    world.notice("HB", source=ME, stream=f"tcp:x|{ME}|.HB", start=T0)
+    world.data(F0)
+    world.notice("PING", 2.0, source=ME, destination=PEER, seqno=1, stream=f"tcp:x|{ME}|.PING",
+                 idl_service=7500, idl_msg_loss=17)  # fmt: skip
+    world.data(F0 + 20, 5.0)
+    (row,) = world.table("loss")
+    assert row["msg_loss"] is None
+    assert "the daemon itself tells" in row["unknown"]["msg_loss"]
+
+
 @pytest.mark.parametrize(("sqns", "said"), [((1, 3), True), ((1, 3, 5), False)])
 def test_who_may_have_stood_still_behind_a_loss_is_not_accused_of_not_telling_it(
     sqns: tuple[int, ...], said: bool
