@@ -175,4 +175,5 @@ class SteadyStreams:
         if steady.clock is not None:
             steady.clock.ahead_ns, steady.clock.frame = ahead_ns, row[1]
         steady.stream.goes_on(row, last, why)
+        steady.stream.leaves_on(steady.name, row[13], row[14], 0)
         return True

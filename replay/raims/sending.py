@@ -96,10 +96,27 @@ class Sending:
 
     def _publish(self, event: Event, observer: Observer) -> None:
         message = MessageRun.of(event)
-        if message is None or self._copy_of_own(message):
+        if message is None:
             return
         stream = stream_of(self.streams, message)
         stream.link = stream.link or link_of(event)
+        if not base_of(message.seqno):
+            self._sends_first(event, stream, observer)
+            return
+        if base_of(message.seqno) == 1 and key(message.seqno) in stream.seen:
+            stream.begins_again(message, event.first_mark())
+        # of a run some may have been sent before on another link, and others not
+        first = list(message.beyond(stream.seen))
+        for part in first:
+            self._sends_first(part, stream, observer)
+        before = event.count - sum(part.count for part in first)
+        stream.leaves_on(link_of(event), key(message.seqno), key(message.stop), before)
+
+    def _sends_first(self, event: Event, stream: RaimsStream, observer: Observer) -> None:
+        """Messages that it had not sent on any link, or that have no number."""
+        message = MessageRun.of(event)
+        if message is None:
+            return
         stream.sees(message, event.first_mark(), event.last_mark())
         if event.stamp is not None:
             spread(self._state.own_skew, event.at_ns - event.stamp)
@@ -107,19 +124,6 @@ class Sending:
         self._state.published(message, stream)
         self._state.passed(event, stream, observer.bridge)
         self._state.steady.fed(event, stream, observer.window, None)
-
-    def _copy_of_own(self, message: MessageRun) -> bool:
-        """RDATA of one's own, or the same message on another link."""
-        event = message.event
-        stream = self.streams.get((message.source, message.subject))
-        if stream is None or not base_of(message.seqno) or key(message.seqno) not in stream.seen:
-            return False
-        if base_of(message.seqno) == 1:
-            stream.begins_again(message, event.first_mark())
-        if link_of(event) != stream.link:  # sent on another link; RDATA counts as PGM's
-            stream.copies += event.count
-            stream.arrivals += event.count
-        return True
 
     def _started(self, observer: Observer, start_ns: int, event: Event) -> None:
         """The daemon says when it started: its timer ticks from then on."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
-from seqaudit.replay.raims.links import Missing
+from seqaudit.replay.raims.links import TCP, Missing
 from seqaudit.replay.raims.message import MessageRun
 from seqaudit.replay.raims.peer_clock import ChangeBehind
 from seqaudit.replay.raims.publisher import BeganBy
@@ -106,6 +106,7 @@ class RaimsStream:
         self.glsno = glsno
         self.seen = RangeSet()  # seqnos without a sign, each counted once
         self.arrivals = 0
+        self._left_on: dict[str, RangeSet] = {}  # its own that left on a link with repairs
         self.copies = 0
         self.bytes = 0
         self.first: Mark | None = None
@@ -242,6 +243,21 @@ class RaimsStream:
             self.copied_on.add(link)  # a copy on another link does not say where the stream is
         else:
             self.link, self.last_sqn = link, max(self.last_sqn or 0, sqn)
+
+    def leaves_on(self, link: str, first: int, stop: int, before: int) -> None:
+        """The observer sends messages on a link: they count once on each that they leave on.
+
+        What TCP carries again its connection's bytes do not show. A TSI shows repairs, which are no
+        sending of the daemon's, whichever link a message left on first.
+
+        Args:
+            before: how many of them had been sent before, on any link.
+        """
+        if not link.startswith(TCP):
+            fresh = self._left_on.setdefault(link, RangeSet()).add(first, stop)
+            before -= stop - first - sum(b - a for a, b in fresh)
+        self.copies += before
+        self.arrivals += before
 
     def begins_again(self, message: MessageRun, mark: Mark) -> None:
         """Another message with the first number of a frame: not a copy, its time differs."""

@@ -46,6 +46,60 @@ def test_what_the_daemon_forwards_over_tcp_does_not_come_to_it_again() -> None:
     assert (row["repeat"], row["msg_loss"]) == (0, 0)
 
 
+def own_sends(world: World, link: str, *numbers: int, sqn: int | None = None) -> None:
+    """The observer's own messages, as one row of a link."""
+    world.feed(
+        0.1, kind=Kind.DATA, wire_kind="DATA", source=ME, destination="_1.X",
+        seqno=F0 + numbers[0], stop_seqno=F0 + numbers[-1] + 1, count=len(numbers),
+        size=100 * len(numbers), stamp=T0, stream=f"{link}|{ME}|_1.X", fresh_id=sqn,
+        last_fresh_id=sqn,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("runs", [
+    [("tcp:x", 0), ("tcp:y", 0), ("tcp:x", 1), ("tcp:y", 1), ("tcp:x", 2), ("tcp:y", 2)],
+    [("tcp:x", 0), ("tcp:y", 0), ("tcp:y", 1, 2), ("tcp:x", 1, 2)],  # bytes of x came late
+    [("tcp:x", 0), ("tcp:y", 0, 1), ("tcp:x", 1, 2), ("tcp:y", 2)],
+    [("tcp:x", 0, 1), ("tcp:y", 0, 1, 2), ("tcp:x", 2)],
+    [("tcp:x", 0), ("tcp:y", 0, 1, 2), ("tcp:x", 1), ("tcp:x", 2)],
+])  # fmt: skip
+def test_what_a_daemon_sends_counts_once_on_each_link_in_whatever_order(
+    runs: list[tuple[Any, ...]],
+) -> None:
+    world = World()
+    for link, *numbers in runs:
+        own_sends(world, link, *numbers)
+    row = stream_of(world)
+    assert (row["messages"], row["arrivals"], row["copies"]) == (3, 6, 3)
+    assert row["bytes"] == 300
+
+
+def test_what_left_only_on_another_link_behind_a_copy_was_sent() -> None:
+    world = World()
+    own_sends(world, "tcp:x", 0)
+    own_sends(world, "tcp:y", 0, 1)
+    row = stream_of(world)
+    assert (row["messages"], row["arrivals"], row["copies"]) == (2, 3, 1)
+
+
+@pytest.mark.parametrize("tcp_first", [True, False])
+def test_repairs_of_its_own_are_no_messages_that_a_daemon_sent(tcp_first: bool) -> None:
+    """Also where the messages had left over TCP before they did so in packets."""
+    world, own = World(), "pgm:0304.1"
+    for number in (0, 1):
+        for tcp in (tcp_first, not tcp_first):
+            if tcp:
+                own_sends(world, "tcp:x", number)
+                continue
+            world.sees(packet("ODATA", number, 0.1, stream=f"{own}|", source=HERE))
+            own_sends(world, own, number, sqn=number)
+    for sqn in (0, 1, 1):
+        world.sees(packet("RDATA", sqn, 0.2, stream=f"{own}|", source=HERE))
+        own_sends(world, own, sqn, sqn=sqn)
+    row = stream_of(world)
+    assert (row["messages"], row["arrivals"], row["copies"]) == (2, 4, 2)
+
+
 @pytest.mark.parametrize(
     ("came", "passed", "sure"),
     [((0, 3), (), "likely"), ((0, 3), (0, 3), "likely"), ((0, 3), (0, 1, 3), "cannot be told"),
