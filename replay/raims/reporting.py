@@ -87,6 +87,19 @@ STANDS: Final = (
     "packets were given up before others (PGM), behind which some daemons take nothing any more: "
     "nothing shows that this one went on, and it told nobody of a loss there"
 )
+UNTIMED: Final = (
+    "packets of this peer seem to have been given up, and requests for them may be missing in this "
+    "capture: when the daemon counted what was in them cannot be told"
+)
+WOKE_LATE: Final = (
+    "other packets may have come before the one with which this daemon seems to have gone on: when "
+    "it counted what was lost there cannot be told"
+)
+STOPPED: Final = (
+    "packets behind those that were given up last had been given up before (PGM), and daemons stop "
+    "at each of these until something more comes: when this one counted what was lost there cannot "
+    "be told"
+)
 COPIES: Final = (
     "messages of it came on several TSIs, of which packets are not in this capture: whether and "
     "when late copies set the daemon's number back cannot be told"

@@ -36,10 +36,13 @@ from seqaudit.replay.raims.reporting import (
     REROUTED,
     SEEMED_SILENT,
     STANDS,
+    STOPPED,
     TOLD_MORE,
     UNSEEN,
     UNSHOWN,
     UNSHOWN_COUNTED,
+    UNTIMED,
+    WOKE_LATE,
     RaimsReporter,
 )
 from seqaudit.replay.raims.rotation import Rotation
@@ -242,7 +245,11 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
             if loss.missing is not None
             for hole in loss.missing.holes
         )
-    timed = timed and not links.woke_late(peer.address, peer.msg_loss.frame)
+    untimed = "" if timed else UNTIMED
+    if links.woke_late(peer.address, peer.msg_loss.frame):
+        untimed = WOKE_LATE
+    elif links.stopped_at(peer.address, peer.msg_loss.frame):
+        untimed = STOPPED
     reasons = [*_unsure(report, observer, peer), *_unsure_of(report, observer, streams)]
     doubtful = links.holes or links.lacks(peer.address)
     missing = doubtful or upper or not bounded or links.misses(peer.address)
@@ -253,6 +260,8 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         reasons.append(Unsure(UNSHOWN_COUNTED, (Ground.SHOWN,)))
     frames = {name: counter.frame for name, counter in peer.counters().items()}
     unknown = grounds.unknown(reasons, frames)
+    if untimed and peer.msg_loss.count and "msg_loss" not in unknown:
+        unknown["msg_loss_ns"] = untimed
     told = "lost" not in unknown
 
     def count(name: str, counter: LossCounter) -> int | None:
@@ -286,7 +295,7 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         "not_sub": count("not_sub", peer.not_subscribed),
         "not_sub_ns": grew("not_sub", peer.not_subscribed),
         "msg_loss": count("msg_loss", peer.msg_loss),
-        "msg_loss_ns": grew("msg_loss", peer.msg_loss) if timed else None,
+        "msg_loss_ns": None if untimed else grew("msg_loss", peer.msg_loss),
         "ibx_loss": count("ibx_loss", peer.inbox_loss),
         "ibx_loss_ns": grew("ibx_loss", peer.inbox_loss),
     }

@@ -20,6 +20,7 @@ from tests.replay.raims.builders import (
     THERE,
     World,
     mark,
+    nak_on_link,
     only,
     packet,
     received,
@@ -442,3 +443,62 @@ def test_a_peer_whose_connection_ended_may_be_heard_on_one_that_is_not_captured(
         T0 + 10 * SECOND if stands else None,
         not stands,
     )
+
+
+def gives_up_both(first: int, then: int, leaves: float = 9.0) -> World:
+    """Packets 1, 3 and 5 of a link; those in between are asked for until 2.0 s, and until 2.3 s."""
+    world = World()
+    for sqn in (1, 3, 5):
+        world.sees(packet("ODATA", sqn, 0.0, stream=f"{LINK}|"))
+        world.data(F0 + sqn, 0.0, stream=STREAM, fresh_id=sqn)
+    asks = [(turn / 5 + late, sqn) for turn in range(10) for late, sqn in ((0, first), (0.3, then))]
+    for at, sqn in sorted(asks):
+        world.sees(nak_on_link(sqn, at))
+    world.notice("LOSS", 2.4, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=1,
+                 ref_seqno=F0 + 3, ms_tot=1)  # fmt: skip
+    for turn, at in enumerate((2.6, 3.6, 4.6, 5.6)):
+        if at - 1 < leaves <= at:
+            world.notice("LEAV", leaves, source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=2,
+                         subject="_1.A")  # fmt: skip
+        world.sees(packet("SPM", 5, at, stream=f"{LINK}|", conn_id=1 + turn))
+    return world
+
+
+@pytest.mark.parametrize(("first", "then"), [(2, 4), (4, 2)])
+def test_a_daemon_stops_at_what_it_had_given_up_out_of_turn(first: int, then: int) -> None:
+    """Recorded: behind the last of three it went on at once up to the second, 0.4 s later up to the
+    third, and 1.3 s later to the end. When it counted what was lost there no capture says."""
+    (row,) = gives_up_both(first, then).table("loss")
+    in_turn = first < then
+    assert row["msg_loss"] == 2
+    assert (row["msg_loss_ns"] is not None) == in_turn
+    assert ("msg_loss_ns" in row["unknown"]) == (not in_turn)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "leaves", "known"),
+    [(2, 4, 3.5, True), (4, 2, 3.5, False), (4, 2, 4.5, True)],
+)
+def test_what_was_stopped_may_go_on_behind_a_change_of_subscriptions(
+    first: int, then: int, leaves: float, known: bool
+) -> None:
+    """Until the second packet behind that, with which it surely has."""
+    row = stream_of(gives_up_both(first, then, leaves))
+    assert (row["delivered"] is not None) == known
+
+
+def test_a_repair_lets_go_on_no_more_than_up_to_what_was_given_up() -> None:
+    world = World()
+    for sqn in (1, 3, 5):
+        world.sees(packet("ODATA", sqn, 0.0, stream=f"{LINK}|"))
+        world.data(F0 + sqn, 0.0, stream=STREAM, fresh_id=sqn)
+    for turn in range(10):
+        world.sees(nak_on_link(4, turn / 5))
+    world.sees(nak_on_link(2, 1.9))
+    world.sees(packet("RDATA", 2, 2.2, stream=f"{LINK}|"))
+    world.data(F0 + 2, 2.2, stream=STREAM, fresh_id=2)
+    for at in (2.6, 3.6, 4.6):
+        world.sees(packet("SPM", 5, at, stream=f"{LINK}|"))
+    (row,) = world.table("loss")
+    assert (row["msg_loss"], row["msg_loss_ns"]) == (1, None)
+    assert "msg_loss_ns" in row["unknown"]
