@@ -1,7 +1,6 @@
 """Who is who: daemons by their bridge ids, and which of them observes (raims.md 6, 15.5)."""
 
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 from typing import Final
 
 from seqaudit.replay.contract.event import Event
@@ -79,14 +78,15 @@ class Daemons:
         elif self.observers:
             self.peer(event.source)
 
-    def learn(self, bridge: str, detail: Mapping[str, object], frame: int) -> None:
-        """A peer answers for a daemon that the observer does not know itself."""
+    def learn(self, bridge: str, detail: Mapping[str, object], frame: int, link: str) -> None:
+        """A peer answers, on a link, for a daemon that the observer does not know itself."""
         self._changed()
         known = self.users.setdefault(bridge, Peer(bridge))
         known.user = known.user or str(detail.get("user") or "") or None
         if bridge != self.observer.bridge:
             peer = self.peer(bridge)
             peer.met_frame = frame
+            peer.introduced_on = peer.introduced_on or link
             peer.is_met(surely=True)
 
     def peer(self, bridge: str) -> Peer:
@@ -158,17 +158,21 @@ class Daemons:
     def number(observer: Observer) -> None:
         """Peers that no inbox header numbers, as over TCP: in the order in which they were met. The
         number of one that left goes to nobody else; of those that were met at once, each on a
-        connection of its own, nobody can tell which is which."""
+        connection of its own, nobody can tell which is which. Who is met by another's answer comes
+        behind that one: one connection keeps its order."""
         taken = {peer.uid for peer in observer.met.values()}
         free = (uid for uid in range(1, 1 << 16) if uid not in taken)
         met = [p for p in observer.met.values() if p.joined_frame >= 0 and p.first is not None]
         met.sort(key=lambda peer: peer.first or Mark(-1, -1))
-        together = {
-            peer.bridge
-            for one, other in pairwise(met)
-            if one.first and other.first and other.first.at_ns - one.first.at_ns < TOGETHER_NS
-            for peer in (one, other)
-        }
+        together: set[str] = set()
+        for place, one in enumerate(met):
+            for other in met[place + 1 :]:
+                if not one.first or not other.first:
+                    continue
+                if other.first.at_ns - one.first.at_ns >= TOGETHER_NS:
+                    break
+                if not one.introduced_on or one.introduced_on != other.introduced_on:
+                    together |= {one.bridge, other.bridge}
         for peer in observer.met.values():
             if peer.uid is None:
                 number = next(free)

@@ -83,6 +83,7 @@ class Peer:
     border_unseen: bool = False  # numbers of it step where the capture lacks a connection's border
     ended: Mark | None = None  # BYE
     first: Mark | None = None
+    introduced_on: str = ""  # the link of the first word that it, or another for it, says who it is
     clock: PeerClock = field(default_factory=PeerClock)
     unrouted: Mark | None = None  # the first message of it that no subscription matches
     unmatched: Mark | None = None  # and of those that routing had let pass

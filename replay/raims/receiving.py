@@ -279,6 +279,7 @@ class Receiving:
         peer = self._state.members.peer(event.source)
         word = event.wire_kind
         peer.first = peer.first or mark
+        peer.introduced_on = peer.introduced_on or link_of(event)
         if word in ("HELO", "BYE"):
             self._state.observer.rerouted = mark.frame
         here = event.destination == self._state.observer.bridge
@@ -318,7 +319,7 @@ class Receiving:
         told = detail.get("session_bridge")
         # an answer with a stage says why the daemon that was asked for is gone
         if word == "SYNC_RPY" and here and told and "auth_stage" not in detail:
-            self._state.members.learn(str(told), detail, event.frame)
+            self._state.members.learn(str(told), detail, event.frame, link_of(event))
         if word == "HELO" and _begins(detail) and peer.heard_ns is None and peer.met_frame < 0:
             peer.met = False
         elif word == "AUTH" and here:

@@ -55,3 +55,31 @@ def test_of_daemons_that_were_met_at_once_nobody_can_tell_which_number_is_whose(
         "AUTH", 1.0 + apart, source=OTHER, seqno=1, destination=ME, stream=f"tcp:y|{OTHER}|.AUTH"
     )
     assert [row["user"] for row in world.table("loss")] == users
+
+
+@pytest.mark.parametrize(
+    ("answers_on", "third", "users"),
+    [
+        (f"tcp:x|{PEER}|.SYNC_RPY", False, ["A.1", "C.2"]),
+        ("tcp:y|z|.SYNC_RPY", False, ["A.?", "C.?"]),
+        (f"tcp:x|{PEER}|.SYNC_RPY", True, ["A.?", "C.?", "D.?"]),
+    ],
+)
+def test_who_is_met_by_an_answer_comes_behind_the_one_that_answered(
+    answers_on: str, third: bool, users: list[str]
+) -> None:
+    """Recorded: the second daemon of a mesh was told of by the first, its own connection followed,
+    and after a cut it was authenticated anew. A third one with a connection of its own at that
+    time may have been met before both."""
+    world = World()
+    world.notice("AUTH", 1.0, seqno=1, destination=ME, stream=f"tcp:x|{PEER}|.AUTH")
+    world.notice("SYNC_RPY", 1.01, stream=answers_on, destination=ME, session_bridge=OTHER,
+                 user="C")  # fmt: skip
+    _comes(world, OTHER, "C", "10.77.0.3", 1.05)
+    world.notice("HB", 1.05, source=OTHER, stream=f"tcp:z|{OTHER}|.HB")
+    if third:
+        _comes(world, NEXT, "D", "10.77.0.4", 1.08)
+        world.notice("AUTH", 1.08, source=NEXT, seqno=1, destination=ME,
+                     stream=f"tcp:w|{NEXT}|.AUTH")  # fmt: skip
+    world.notice("AUTH", 9.0, source=OTHER, seqno=4, destination=ME, stream=f"tcp:v|{OTHER}|.AUTH")
+    assert [row["user"] for row in world.table("loss")] == users
