@@ -175,12 +175,10 @@ def lost_beyond(
             continue
         known = lost[finding["capture"], row["source"], row["receiver"]]
         if more := (half_open(finding["seqnos"]) - known).total():
-            rule = finding["rule"]
-            why = f"{row['lost']}, and {more} that left the other end and did not come ({rule})"
-            yield (
-                place,
-                dict.fromkeys(LOST) | {"unknown": row["unknown"] | dict.fromkeys(LOST, why)},
-            )
+            beyond = f"and {more} that left the other end and did not come ({finding['rule']})"
+            counts = {name: row[name.removesuffix("_seqnos")] for name in LOST}
+            why = {name: f"{n}, {beyond}" for name, n in counts.items() if n is not None}
+            yield place, dict.fromkeys(LOST) | {"unknown": row["unknown"] | why}
 
 
 def lost_in(

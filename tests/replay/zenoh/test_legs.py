@@ -49,7 +49,7 @@ def test_last_samples_that_nothing_told_of() -> None:
 
 
 def test_a_figure_counts_no_less_than_findings_of_two_captures_say() -> None:
-    figures = {"lost": 2, "lost_seqnos": [[3, 4]], "unknown": {}}
+    figures = {"lost": 2, "lost_seqnos": [[3, 4]], "unrecovered": 1, "unknown": {}}
     rows = row([[0, 9]], "sender"), row([[0, 2], [5, 7]], "receiver", **figures)
     findings, _ = judge([(n, f"s{n}", r) for n, r in enumerate(rows)], SPANS, {})
     places = {(0, "s0"): rows[0], (1, "s1"): rows[1]}
@@ -58,6 +58,7 @@ def test_a_figure_counts_no_less_than_findings_of_two_captures_say() -> None:
     assert (
         found[1, "s1"]["lost"] is None
         and "2, and 2 that left" in (found[1, "s1"]["unknown"]["lost"])
+        and "1, and 2 that left" in (found[1, "s1"]["unknown"]["unrecovered_seqnos"])
     )
     later = row([[8, 9]], "receiver", lost=2, lost_seqnos=[[8, 9]], unknown={})
     assert dict(lost_beyond(findings, places | {(1, "s2"): later})) == {}
