@@ -374,7 +374,8 @@ def _delivered(scenario: RaimsScenario, node: str, views: Mapping[str, View]) ->
             if stream["role"] == "receiver" and stream["arrivals_by_subject"]
         ]
         for stream in numbered:
-            count += sum(stream["delivered_by_subject"].get(name, 0) for name in names)
+            told_of = stream["delivered_by_subject"] or {}  # null: of other subjects
+            count += sum(told_of.get(name, 0) for name in names)
         told = received.get(subject, {}).get("count", 0)
         stated = bool(ours or numbered) or not why  # what is in the report is compared
         yield f"delivered {subject}", count if stated else None, told, why
@@ -466,7 +467,8 @@ def _bounds(
     """The least and the most of a subject that was lost."""
     found = [(stream["lost"], stream["lost_upper"]) for stream in ours]
     for stream in numbered:
-        found += [stream["lost_by_subject"][n] for n in names if n in stream["lost_by_subject"]]
+        lost = stream["lost_by_subject"] or {}  # null: of other subjects
+        found += [lost[n] for n in names if n in lost]
     uppers = [upper for _, upper in found]
     return sum(lower for lower, _ in found), None if None in uppers else sum(uppers)
 
