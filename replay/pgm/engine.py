@@ -373,6 +373,8 @@ class PgmEngine:
             self.window.asked(sqns, mark, None if self.receiving else event.source)
 
     def _collect(self) -> None:
+        if self.window.reopened:
+            self._reopen()
         for fate, refuted in self.window.refuted:
             self.fates[fate] -= 1
             self.fates[refuted.fate or fate] += 1
@@ -395,6 +397,16 @@ class PgmEngine:
             else:
                 self.unlisted += 1
                 self._more_unsure |= _may_have_come(hole)
+
+    def _reopen(self) -> None:
+        """Holes that had ended are open again."""
+        for fate, _ in self.window.reopened:
+            self.fates[fate] -= 1
+        again = {id(hole) for _, hole in self.window.reopened}
+        listed = [hole for hole in self.holes if id(hole) not in again]
+        self.unlisted -= len(again) - (len(self.holes) - len(listed))
+        self.holes = listed
+        self.window.reopened.clear()
 
 
 def _may_have_come(hole: Hole) -> bool:

@@ -97,6 +97,10 @@ class Hole:
         rounds: that its receiver may have had.
         answered: when its sender had last sent an NCF or RDATA of any, as it ended.
         stopped: its receiver had not asked again when who has no NCF would have, as it ended.
+        reopened: it seemed to have ended before, and had not.
+        surely_confirmed: of the rounds with an NCF, those that its receiver surely counts as such:
+            where no NAK of it shows that the wait before was over, the NCF may have made that one
+            longer.
     """
 
     sqn: int
@@ -112,6 +116,8 @@ class Hole:
     decided: Mark | None = None  # the last NAK or NCF before it was given up
     unconfirmed: int = 0  # rounds without an NCF
     confirmed: int = 0  # rounds with one
+    surely_confirmed: int = 0
+    waited_ns: int = -1  # when the last of these waits began
     wait_ends_ns: int = -1
     due_ns: int = 0  # when it is given up if nothing more comes
     ended: Mark | None = None
@@ -124,6 +130,7 @@ class Hole:
     sooner: bool = False
     answered: Mark | None = None
     stopped: bool = False
+    reopened: bool = False
     rounds: Rounds = field(init=False)
 
     def __post_init__(self) -> None:
@@ -172,6 +179,18 @@ class Hole:
         """A NAK or NCF says what time it is: from here on no stretch is left out."""
         self.due_ns -= self.paused_ns
         self.paused_ns = 0
+
+    def waits(self, *, asked: bool, at_ns: int) -> None:
+        """An NCF begins a wait for data; ``asked``: its receiver had since the wait before."""
+        self.surely_confirmed += asked or not self.confirmed
+        self.confirmed += 1
+        self.waited_ns = at_ns
+
+    def reopens(self) -> None:
+        """It had not ended."""
+        self.ended = self.fate = self.timer = self.answered = None
+        self.used_up = self.stopped = False
+        self.reopened = True
 
     @property
     def decides(self) -> Mark:

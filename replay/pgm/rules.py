@@ -23,8 +23,9 @@ PGM: Final[tuple[Rule, ...]] = (
         " (CP007). Proven by ten NAKs that were confirmed, or as many that were not, where the "
         "capture lacks no other packet of the sender: it may be the last repair; how often a "
         "receiver asks must be known (raims fixes it, else nak_data_retries and nak_ncf_retries)."
-        " The time is that of the give-up, by nak_back_off_ms, nak_repeat_ms and "
-        "nak_rdata_wait_ms.",
+        " A confirmation (NCF) for another receiver makes this one wait as well, so one before its "
+        "first NAK counts as a NAK does; a later one may only make a wait longer (likely). The "
+        "time is that of the give-up, by nak_back_off_ms, nak_repeat_ms and nak_rdata_wait_ms.",
         "Find where RDATA is lost; raise txw_sqns where the trail had passed.",
         "raims.md 2"),
     info(

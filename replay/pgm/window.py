@@ -7,7 +7,8 @@ sender's trail, or when the window is full. What is behind it is handed on only 
 How a hole ended is said by counts, not by the clock: a receiver that gives up has sent its ten NAKs
 (ten to seventeen in recordings, those repaired one to four). One that asked less often and then no
 more had it, or the capture missed the rest; one that never asked may have had what the capture
-missed. The clock only says when what waits behind a hole is handed on.
+missed. The clock only says when what waits behind a hole is handed on: a receiver may be stopped,
+and its timers with it, so a NAK that comes later opens the hole again.
 
 What came and is asked for long afterwards did not reach the receiver all the same: it was dropped
 inside its host.
@@ -26,6 +27,7 @@ from seqaudit.replay.pgm.holes import (
     GIVEN_UP,
     LAST_FRAME,
     OWN_NAK,
+    UNTOLD,
     Fate,
     Hole,
     Inside,
@@ -34,6 +36,7 @@ from seqaudit.replay.pgm.holes import (
     RoundsHad,
     Timer,
 )
+from seqaudit.replay.pgm.tick import Tick
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import MAX_ASKS, Ask, Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
@@ -47,7 +50,7 @@ SLACK_NS: Final = 3_000_000
 STEP_BITS: Final = 22
 #: NAKs closer together than this are one round: a list and its single follow each other.
 SAME_ROUND_NS: Final = 20_000_000
-#: Sqns that were given up and are remembered, as a later NAK says that they were not.
+#: Sqns that ended without having come and are remembered, as a later NAK says that they did not.
 MAX_REMEMBERED: Final = 10_000
 #: Runs of packets of which it is remembered when they came.
 MAX_ARRIVALS: Final = 20_000
@@ -79,34 +82,6 @@ class WindowSettings:
         return self.round_ns + self.back_off_ns
 
 
-@dataclass(slots=True)
-class Tick:
-    """How coarse the capture's clock is, by the times of requests, confirmations and repairs.
-
-    Attributes:
-        least_ns: by which the time of a frame differs from that of the frame before.
-        stands: two frames had the same time.
-    """
-
-    last: Mark | None = None
-    least_ns: int = 0
-    stands: bool = False
-
-    @property
-    def ns(self) -> int:
-        """Frames that are no further apart may be in another order."""
-        return self.least_ns if self.stands else 0
-
-    def shows(self, mark: Mark) -> None:
-        """The time of another frame."""
-        if self.last is not None and mark.frame != self.last.frame:
-            apart_ns = mark.at_ns - self.last.at_ns
-            self.stands = self.stands or not apart_ns
-            if apart_ns > 0:
-                self.least_ns = min(apart_ns, self.least_ns or apart_ns)
-        self.last = mark
-
-
 def step_of(at_ns: int) -> int:
     """When the step of the clock began in which a row begins: what was due by then is over."""
     return at_ns >> STEP_BITS << STEP_BITS
@@ -129,7 +104,10 @@ class PgmWindow:
         self._due: list[tuple[int, int]] = []
         self._have = RangeSet()  # everything accepted
         self.refuted: list[tuple[Fate, Hole]] = []  # given up, and asked for again afterwards
-        self._gave_up: deque[Hole] = deque(maxlen=MAX_REMEMBERED)
+        self.reopened: list[tuple[Fate, Hole]] = []  # ended so, and asked for since: they are open
+        #: Sqns that came, or were asked for, when what is behind them had been handed on.
+        self.late = RangeSet()
+        self._remembered: dict[int, Hole] = {}  # ended, and had not come, in that order
         self._leaks = Leaks()
         self.inside: dict[int, Inside] = {}  # by sqn
         self.refused = RangeSet()  # those that have not come again since
@@ -167,6 +145,8 @@ class PgmWindow:
         sqn that an SPM names."""
         self.holes.clear()
         self.ended.clear()
+        self.reopened.clear()
+        self._remembered.clear()
         self.start = None
         self._have, self.refused = RangeSet(), RangeSet()
 
@@ -191,11 +171,9 @@ class PgmWindow:
             self._reveal(stop, mark, "its RDATA")
         if first > self.lead:
             self._reveal(first, mark, "a higher sqn")
-        if self._gave_up and first < self.next:
-            for sqn in range(first, min(stop, self.next)):
-                self._refute(sqn, Fate.PASSED, *GIVEN_UP)
+        new = self._comes_late(first, min(stop, self.next)) if self._remembered else []
         low = max(first, self.next)
-        new = [(a, b) for a, b in self._have.add(low, stop)] if low < stop else []
+        new += self._have.add(low, stop) if low < stop else []
         self.lead = max(self.lead, stop)
         if self.holes:
             for a, b in new:
@@ -262,11 +240,11 @@ class PgmWindow:
         highest = max(sqns, default=-1)
         if self.lead is not None and 0 <= highest - self.lead < self.settings.window_sqns:
             self._reveal(highest + 1, mark, OWN_NAK)
+        self._reopen(sqns)
         for sqn in sqns:
             hole = self.holes.get(sqn)
             if hole is None:
-                self._refute(sqn, Fate.ASKED, Fate.FULL)
-                self._asked_in_vain(sqn, mark, by)
+                self._asked_behind(sqn, Ask(mark, by))
                 if by is None:
                     self._asked_again(sqn, mark)
                 continue
@@ -313,7 +291,7 @@ class PgmWindow:
             hole.rounds = Rounds(ready, self._may_have_had(hole, mark), waits=True)
             hole.goes_on()
             if mark.at_ns >= hole.wait_ends_ns - SLACK_NS:
-                hole.confirmed += 1
+                hole.waits(asked=hole.last_nak_ns > hole.waited_ns, at_ns=mark.at_ns)
             hole.ncf = hole.ncf or mark
             hole.decided = mark
             hole.wait_ends_ns = mark.at_ns + self.settings.data_wait_ns
@@ -423,10 +401,10 @@ class PgmWindow:
         hole = self.holes.pop(sqn)
         if fate in GIVEN_UP:
             fate = self._given_up(hole, fate, mark)
-            if fate in GIVEN_UP:
-                self._gave_up.append(hole)
-            else:
-                self._leaks.count += 1
+            self._leaks.count += fate in UNTOLD
+            if len(self._remembered) >= MAX_REMEMBERED:
+                del self._remembered[next(iter(self._remembered))]
+            self._remembered[sqn] = hole
         hole.ended, hole.fate, hole.answered = mark, fate, self._answered
         self.ended.append(hole)
 
@@ -457,8 +435,10 @@ class PgmWindow:
         if fate is Fate.RETRIES:
             rules = self.settings
             unconfirmed = hole.unconfirmed + 1 >= rules.ncf_retries
-            hole.used_up = unconfirmed or hole.confirmed >= rules.data_retries
-            if unconfirmed or hole.naks >= rules.data_retries:
+            hole.used_up = unconfirmed or hole.surely_confirmed >= rules.data_retries
+            # an NCF for another receiver begins a wait for data that counts as well
+            rounds = max(hole.naks, hole.confirmed) if hole.naks else 0
+            if unconfirmed or rounds >= rules.data_retries:
                 return fate
         elif (
             0
@@ -476,23 +456,59 @@ class PgmWindow:
         """No receiver lets so much time pass before its first NAK."""
         return self.settings.back_off_ns + self.settings.ncf_wait_ns
 
-    def _asked_in_vain(self, sqn: int, mark: Mark, by: str | None) -> None:
-        """It is asked for below the sender's trail (some receivers go by that of ODATA only): it
-        had not come, and can come no more."""
-        for hole in self._gave_up:
-            if hole.sqn == sqn and hole.fate is Fate.TRAIL:
-                hole.naks += 1
-                hole.asked = hole.asked or mark
-                if len(hole.asks) < MAX_ASKS:
-                    hole.asks.append(Ask(mark, by))
+    def _reopen(self, sqns: list[int]) -> None:
+        """Holes that the clock had ended are asked for, so their receiver had not got there: it was
+        stopped, or its clock or the capture's is another."""
+        last = next(reversed(self.holes), -1)
+        for sqn in sqns:
+            hole = self._remembered.get(sqn)
+            if hole is None or hole.fate is None or hole.timer is None or self.lead is None:
+                continue
+            if hole.fate is Fate.PASSED or sqn < self.lead - self.settings.window_sqns:
+                continue
+            self._leaks.count -= hole.fate in UNTOLD
+            self.reopened.append((hole.fate, hole))
+            hole.reopens()
+            del self._remembered[sqn]
+            self.holes[sqn] = hole
+            self.late.add(sqn, sqn + 1)
+            if sqn < last:
+                self.holes = dict(sorted(self.holes.items()))
+            last = max(last, sqn)
+            self.next = min(self.next, sqn)
 
-    def _refute(self, sqn: int, now: Fate, *fates: Fate) -> None:
-        """It had not been given up: it is asked for; or it comes, and may not have been."""
-        for hole in self._gave_up:
-            if hole.sqn == sqn and hole.fate in fates:
+    def _asked_behind(self, sqn: int, ask: Ask) -> None:
+        """What no timer had ended is asked for. Below the sender's trail (some receivers go by that
+        of ODATA only) it had not come, and can come no more; else it had not been given up."""
+        hole = self._remembered.get(sqn)
+        if hole is None or hole.fate not in (Fate.TRAIL, Fate.FULL, Fate.UNASKED):
+            return
+        if hole.fate is not Fate.FULL:
+            hole.naks += 1
+            hole.asked = hole.asked or ask.mark
+            if len(hole.asks) < MAX_ASKS:
+                hole.asks.append(ask)
+        if hole.fate is not Fate.TRAIL:
+            self._leaks.count += hole.fate is Fate.FULL
+            self.refuted.append((hole.fate, hole))
+            hole.fate = Fate.ASKED
+
+    def _comes_late(self, first: int, stop: int) -> list[Range]:
+        """Sqns that had ended otherwise come: the receiver may not have given them up. Those of
+        them that it may have had."""
+        found: list[Range] = []
+        for sqn in range(first, stop):
+            hole = self._remembered.get(sqn)
+            if hole is None or hole.fate is None or hole.fate is Fate.PASSED:
+                continue
+            if hole.fate in UNTOLD:
+                self.late.add(sqn, sqn + 1)
+                found += self._have.add(sqn, sqn + 1)
+            else:
                 self._leaks.count += 1
-                self.refuted.append((hole.fate, hole))
-                hole.fate = now
+            self.refuted.append((hole.fate, hole))
+            hole.fate = Fate.PASSED
+        return found
 
     def _arrived(self, first: int, stop: int, last: Mark) -> None:
         """Sqns came, perhaps not for the first time."""

@@ -366,6 +366,9 @@ class PgmLink:
         if not any(a <= last and sqn < b for a, b in self._fresh):
             self.dropped += event.count
             return []
+        if event.kind is not Kind.DATA and self.came_late(event):
+            self.dropped += event.count
+            return []
         if not any(a <= sqn and last < b for a, b in self._fresh):
             self.repeating.add((event.frame, event.index))
         if last < self.window.next and not self._waits:
@@ -393,6 +396,14 @@ class PgmLink:
             return False
         self._hold(first, row)
         return True
+
+    def came_late(self, event: Event) -> bool:
+        """Is a message of a packet that came, or was asked for, when what is behind it had been
+        handed on?"""
+        if not self.window.late or event.fresh_id is None:
+            return False
+        sqn = self.window.unwrap(event.fresh_id)
+        return sqn in self.window.late
 
     def _hold(self, sqn: int, message: Event | Row) -> None:
         if len(self._held) < MAX_HELD:
@@ -519,7 +530,11 @@ class PgmLink:
         """What of the sqns in between did not come."""
         low = bisect_left(self.lost, sqn + 1, key=_sqn)
         high = bisect_right(self.lost, other - 1, key=_sqn)
-        holes = [hole for hole in self.window.holes.values() if sqn < hole.sqn < other]
+        holes = [
+            hole
+            for hole in self.window.holes.values()
+            if sqn < hole.sqn < other and not hole.reopened
+        ]
         cut, unread = (
             sum(b - a for a, b in some.within(sqn + 1, other)) for some in (self.cut, self.unread)
         )
@@ -566,10 +581,12 @@ class PgmLink:
         return (message.event() if isinstance(message, Row) else message for message in held)
 
     def _release(self, mark: Mark, below: int | None = None) -> list[Ready]:
+        # what waited for these was handed on too early: they stay a doubt, however they end
+        self.window.reopened.clear()
         for hole in self.window.take_ended():
             if hole.fate is Fate.FOREIGN:
                 self._foreign.append(hole)
-            if hole.fate not in _CAME:
+            if hole.fate not in _CAME and not hole.reopened:
                 self.lost.insert(bisect_left(self.lost, hole.sqn, key=_sqn), hole)
         ready: list[Ready] = []
         stop = self.window.next if below is None else min(below, self.window.next)

@@ -84,6 +84,9 @@ class Receiving:
             for part in message.beyond(stream_of(observer.streams, message).seen):
                 self._data(part, mark, waited=waited, sqn=sqn)
             return
+        if link is not None and link.came_late(event):
+            self._came_late(message, mark)
+            return
         if self._state.members.said_goodbye(message.source):
             stream_of(observer.streams, message).ignored += event.count
             return
@@ -135,6 +138,14 @@ class Receiving:
                     self._state.convergence.delivered(observer.bridge, stream, event, verdicts[0])
         self._state.links.remember(event, stream, sqn)
         self._state.steady.fed(event, stream, observer.window, peer)
+
+    def _came_late(self, message: MessageRun, mark: Mark) -> None:
+        """Messages that came, as those behind them had been handed on: to the daemon they came
+        before these, or never, which their gap leaves open."""
+        stream = stream_of(self._state.observer.streams, message)
+        if stream.sees(message, mark, mark):
+            self._state.published(message, stream)
+            self._state.passed(message.event, stream, self._state.observer.bridge)
 
     def _has_changed(self, stream: RaimsStream, before: Mark | None, mark: Mark) -> bool:
         """Did the observer tell of a change of what it wants of a stream between two messages?"""
