@@ -32,7 +32,8 @@ _IF_IT_WENT_ON: Final = (
 )
 
 _NOT_HERE: Final = (
-    "{lower:message} of {sender_member} {lower|is|are} not in this capture: lost, or not captured."
+    "{lower:message} of {sender_member} did not come before what follows {lower|it|them}: lost, "
+    "late, or not captured."
 )
 #: While their publisher seemed to be dropped.
 _CAME_UNTAKEN: Final = (
@@ -215,7 +216,8 @@ def _step(
     upper = None if None in uppers else sum(u for u in uppers if u is not None)
     evidence: list[tuple[Mark, str]] = []
     for step in steps[:MAX_EVIDENCE]:
-        evidence.append((step.came, _step_text(step)))
+        word = "missing" if claim.best is Certainty.UNDECIDABLE else "lost"
+        evidence.append((step.came, _step_text(step, word)))
         if step.loss is not None and step.loss.told is not None:
             evidence.append((step.loss.told, "the daemon tells the publisher of it"))
     losses = [s.loss for s in steps if s.loss is not None and s.loss.lower]
@@ -270,11 +272,11 @@ def _glsno(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterator
         )  # fmt: skip
 
 
-def _step_text(step: ReportedVerdict) -> str:
+def _step_text(step: ReportedVerdict, word: str) -> str:
     last = step.verdict.last if step.loss is None else step.loss.after
     text = f"{shown(step.verdict.seqno)} after {shown(last) if last is not None else 'nothing'}"
     if step.loss is not None:
         lower, upper = step.loss.lower, step.loss.upper
         most = "" if lower == upper else f" to {'an unknown number' if upper is None else upper}"
-        text += f": {lower}{most} lost, by {step.loss.known_by}"
+        text += f": {lower}{most} {word}, by {step.loss.known_by}"
     return text

@@ -385,7 +385,7 @@ def test_messages_in_packets_that_nobody_asked_for_are_not_called_lost() -> None
     assert stream["delivered"] is None
     found = only(rows, "RA001")
     assert (found["certainty"], found["severity"]) == ("cannot be told", "info")
-    assert "lost, or not captured" in found["text"]
+    assert "lost, late, or not captured" in found["text"]
     table = world.table("loss")[0] | {"capture": 0}
     raims_bounds.tighten([stream | {"capture": 0, "system": "raims"}], {"loss": [table]})
     assert (table["lost_lower"], table["lost_upper"]) == (None, None)
