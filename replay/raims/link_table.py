@@ -236,7 +236,7 @@ class LinkTable:
 
     def stopped_at(self, address: str | None, frame: int) -> bool:
         """Had others been given up before what a host's messages waited for until a frame?"""
-        return any(frame in link.stopped_at for link in self._of(address))
+        return any(frame in link.out_of_turn.began for link in self._of(address))
 
     def misses(self, address: str | None) -> bool:
         """Did anything that came from a host, or else may have come over TCP, not come here?"""

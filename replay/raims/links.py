@@ -19,6 +19,7 @@ from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Rests
 from seqaudit.replay.pgm.holes import LAST_FRAME, Fate, Hole, Timer
 from seqaudit.replay.pgm.window import SQNS, PgmWindow, WindowSettings
 from seqaudit.replay.raims.changes import SubscriptionChange
+from seqaudit.replay.raims.out_of_turn import OutOfTurnStop
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark, MarkOfTimer
 from seqaudit.replay.sequence.ranges import Range, RangeSet
@@ -36,9 +37,6 @@ FROM_SENDER: Final = frozenset({"ODATA", "RDATA", "SPM", "NCF"})
 _TELLING: Final = ("ODATA", "SPM")
 #: How holes end that no longer miss anything.
 _CAME: Final = (Fate.LATE, Fate.REPAIRED, Fate.FOREIGN)
-#: With so many packets of the sender what a hole stops goes on, each that was given up out of turn
-#: (recorded: one hole with one packet, two with three).
-PACKETS_A_HOLE: Final = 2
 #: Later than any time.
 NEVER_NS: Final = 1 << 63
 #: How far back a packet may be that would have come just now.
@@ -182,10 +180,7 @@ class PgmLink:
         self._gave_up = False
         self._gave_up_ns = -SAME_PASS_NS
         self._timers: list[Timer] = []  # that gave packets up, ascending
-        self.stopped_at: set[int] = set()  # frames at which what seems to go on stopped at others
-        self._stopped = RangeSet()  # frames up to which it did
-        self._stops_from = -1  # since when it does
-        self._stops_for = 0  # packets of the sender, until it does no more
+        self.out_of_turn = OutOfTurnStop()
         self._foreign: deque[Hole] = deque(maxlen=MAX_HELD)  # that it had not asked for, and came
         self._parted: list[int] = []  # frames behind which some did, up to another hole
         self._held: list[tuple[int, int, Event | Row]] = []
@@ -209,9 +204,8 @@ class PgmLink:
         if self._gave_up and event.wire_kind in FROM_SENDER:
             self._gave_up, self._mark = False, mark
             self._woke.append(mark.frame)
-        if self._stops_for and event.wire_kind in FROM_SENDER:
-            self._stops_for -= 1
-            self._stopped.add(self._stops_from, mark.frame + 1)
+        if event.wire_kind in FROM_SENDER:
+            self.out_of_turn.packet(mark.frame)
         if event.wire_kind == "SPM":
             self._counts_spm(event.conn_id)
         ready = self.flush()
@@ -263,7 +257,7 @@ class PgmLink:
         Args:
             row: as ``stage`` has it.
         """
-        if self._held or self._gave_up or self._stops_for or self.sender is None:
+        if self._held or self._gave_up or self.out_of_turn or self.sender is None:
             return False
         word, seqno = row[12], row[13]
         if self.own:
@@ -457,19 +451,9 @@ class PgmLink:
         return [*ready, *self._release(self._mark, self._to_come)]
 
     def _stops_at(self, first: int, frame: int) -> None:
-        """What was missed from a sqn on has ended: does it go on past others that had before?
-
-        OpenPGM takes one that was given up out of its window each time that it is called again,
-        and hands on nothing behind it until then (recorded: 0.1 s, 0.4 s and 1.7 s later).
-        """
+        """What was missed from a sqn on has ended: does it go on past others that had before?"""
         low = bisect_left(self.lost, first, key=_sqn)
-        others = bisect_left(self.lost, self.window.next, key=_sqn) - low
-        if others <= 0:
-            return
-        self._stops_from = frame if not self._stops_for else self._stops_from
-        self._stops_for += PACKETS_A_HOLE * others
-        if len(self.stopped_at) < MAX_HELD:
-            self.stopped_at.add(frame)
+        self.out_of_turn.begins(bisect_left(self.lost, self.window.next, key=_sqn) - low, frame)
 
     def held_up(self, change: SubscriptionChange) -> bool:
         """Did messages wait at a frame for a packet that was dropped inside, or that the daemon may
@@ -512,10 +496,8 @@ class PgmLink:
                 waits.add(hole.revealed.frame + 1, hole.stop_frame)
         for timer in self._timers:
             waits.add(self._may_end(timer), timer.over)
-        for since, stop in self._stopped:
+        for since, stop in self.out_of_turn.frames():
             waits.add(since, stop)
-        if self._stops_for:
-            waits.add(self._stops_from, LAST_FRAME)
         for one in self.window.inside.values():
             waits.add(one.came.frame, LAST_FRAME if one.again is None else one.again.frame + 1)
         return waits

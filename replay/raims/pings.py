@@ -19,7 +19,7 @@ _Kind = tuple[int, bool]
 
 
 @dataclass(slots=True)
-class _Told:
+class _LostOfKind:
     """Losses of one kind.
 
     Attributes:
@@ -33,7 +33,7 @@ class _Told:
     repeated: int = 0
 
 
-class Counted(NamedTuple):
+class PingedSoFar(NamedTuple):
     """What pings have told so far, at least, and of that what may be from before the capture."""
 
     mark: Mark
@@ -45,8 +45,8 @@ class Counted(NamedTuple):
 class PingedLosses:
     """Of one peer."""
 
-    told: list[Counted] = field(default_factory=list)
-    _kinds: dict[_Kind, _Told] = field(default_factory=dict)
+    told: list[PingedSoFar] = field(default_factory=list)
+    _kinds: dict[_Kind, _LostOfKind] = field(default_factory=dict)
     _last: int = 0  # number of the last ping
 
     def pings(self, number: int | None, detail: Mapping[str, object], mark: Mark) -> None:
@@ -58,12 +58,12 @@ class PingedLosses:
         if found is None:
             return
         kind, lost = found
-        one = self._kinds.setdefault(kind, _Told(lost))
+        one = self._kinds.setdefault(kind, _LostOfKind(lost))
         one.open = max(one.open, lost)
         if len(self.told) < MAX_PINGS:
             kinds = self._kinds.values()
             so_far = sum(x.repeated + x.open for x in kinds)
-            self.told.append(Counted(mark, so_far, sum(x.first for x in kinds)))
+            self.told.append(PingedSoFar(mark, so_far, sum(x.first for x in kinds)))
 
     def pongs(self, detail: Mapping[str, object]) -> None:
         """The peer's answer, which repeats what it was told: of that nothing is told again."""
