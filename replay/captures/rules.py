@@ -75,8 +75,9 @@ CAPTURE: Final[tuple[Rule, ...]] = (
     warning(
         "CP030", "own-messages-not-captured",
         "A member's own messages are not in the capture that was taken at its interface: whatever "
-        "rests on something that was not seen there is in doubt. Over TCP they may never have left "
-        "it: what it says while a connection is broken has its number all the same.",
+        "rests on something that was not seen there is in doubt. Some may never have left it: what "
+        "it says before it knows the address of a peer, or over TCP while a connection is broken, "
+        "has its number all the same.",
         "A member of JGroups from 3.5.1 on numbers its ACKs and SEND_FIRST_SEQNO 1, 2, 3 over all "
         "its peers; numbers are left out.",
         "Capture with a larger buffer (dumpcap -B), without a snap length.",

@@ -1,7 +1,8 @@
 """What single frames prove, whatever else is missing in the capture (jgroups.md 4.2, 4.4, 6).
 
 ``Stamps``: a member numbers its own ACKs and SEND_FIRST_SEQNO 1, 2, 3 ... over all its peers, so
-those that its own interface's capture lacks are counted.
+those that its own interface's capture lacks are counted. One for a peer whose address it does not
+know yet has its number as well, and never leaves.
 
 ``Life``: a member that sends has not stopped, so it has read what came to it before.
 
@@ -17,7 +18,7 @@ from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import GapTracker, Mark
-from seqaudit.replay.sequence.ranges import Range
+from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 #: Within this capturing machines and threads may exchange two frames.
 HORIZON_NS: Final = 20_000_000
@@ -29,10 +30,12 @@ SECOND_NS: Final = 1_000_000_000
 #: Members that have nothing to say are this quiet between their heartbeats and ticks.
 QUIET_NS: Final = 5_000_000_000
 MAX_HOLES: Final = 1_000
+MAX_PEERS: Final = 10_000
 #: Own frames of a member that are remembered.
 LAST_OWN: Final = 8
 
 _WRAP: Final = 1 << 32
+_NEVER: Final = 1 << 62
 
 
 def in_order(elapsed: Elapsed, one: Mark, other: Mark) -> bool:
@@ -129,7 +132,10 @@ class Uncaptured(NamedTuple):
 class Stamps:
     """The numbers of one member's own ACKs and SEND_FIRST_SEQNO."""
 
-    __slots__ = ("_below", "_last", "_last_mark", "first", "first_mark", "holes", "unlisted")
+    __slots__ = (
+        "_below", "_last", "_last_mark", "_met", "_sent", "first", "first_mark", "holes",
+        "unlisted",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.first: int | None = None
@@ -138,6 +144,24 @@ class Stamps:
         self.unlisted = 0
         self._last = self._below = 0
         self._last_mark: Mark | None = None
+        self._met: dict[str, int] = {}  # peer -> frame of the first unicast with it, either way
+        self._sent: dict[str, int] = {}  # peer -> of the first to it
+
+    def met(self, peer: str, frame: int, *, own: bool) -> None:
+        """A unicast from a peer, or an own one to it."""
+        if peer not in self._met and len(self._met) < MAX_PEERS:
+            self._met[peer] = frame
+        if own and peer in self._met:
+            self._sent.setdefault(peer, frame)
+
+    def unaddressed(self) -> RangeSet:
+        """Frames in which nothing shows that it knew the addresses of all who spoke to it."""
+        found = RangeSet()
+        for peer, frame in self._met.items():
+            sent = self._sent.get(peer, _NEVER)
+            if frame < sent:
+                found.add(frame, sent)
+        return found
 
     def shown(self, hole: Uncaptured) -> bool:
         """Do two frames say so? One number may have been damaged where no checksum tells: then no

@@ -156,6 +156,9 @@ class UnicastEngine:
             self._life(event.source).spoke(last)
             if event.stamp is not None:
                 self.stamps_of(event.source).saw(event.stamp, event.first_mark())
+            self.stamps_of(event.source).met(event.destination, event.frame, own=True)
+        elif self.members.is_local(event.destination):
+            self.stamps_of(event.destination).met(event.source, event.frame, own=False)
         if kind is Kind.DATA:
             self._data(event)
         elif kind is Kind.ACK:

@@ -37,6 +37,12 @@ def results(engine: UnicastEngine, capture: int, end_ns: int) -> list[Result]:
     return list(_UnicastFindings(engine, capture).rows())
 
 
+#: It numbers what it sends before it knows where to.
+_UNSENT: Final = (
+    "; or did not leave it: nothing shows that it knew the addresses of all its peers by then."
+)
+
+
 class _UnicastFindings(ReceiverFindings, SenderFindings):
     def rows(self) -> Iterator[Result]:
         """Streams, gaps, connections, findings, judged rules, parameters."""
@@ -88,11 +94,14 @@ class _UnicastFindings(ReceiverFindings, SenderFindings):
             stamps = RangeSet(hole.stamps for hole in holes)
             named = [f"{a}" if b - a == 1 else f"{a}-{b - 1}" for a, b in islice(stamps, MAX_NAMED)]
             more = len(stamps) - len(named)
-            shown = all(self.engine.stamps[member].shown(hole) for hole in holes)
+            own = self.engine.stamps[member]
+            unaddressed = own.unaddressed()
+            unsent = any(unaddressed.within(hole.before.frame, hole.after.frame) for hole in holes)
+            shown = not unsent and all(own.shown(hole) for hole in holes)
             yield Finding(
                 "CP030", Certainty.PROVEN if shown else Certainty.LIKELY,
                 "{count:ACK} or SEND_FIRST_SEQNO of {member_member} {count|is|are} not in this "
-                "capture: timestamp {named}.",
+                "capture: timestamp {named}" + (_UNSENT if unsent else "."),
                 system=self.default_system, frame=holes[0].after.frame, at_ns=holes[0].after.at_ns,
                 evidence=[
                     Evidence(hole.after.frame, f"follows timestamp {hole.stamps[0] - 1} too late")

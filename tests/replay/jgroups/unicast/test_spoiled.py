@@ -214,6 +214,16 @@ def test_cp030_numbers_that_follow_one_another_leave_nothing_out() -> None:
     assert "CP030" not in dict(exchanged.findings())
 
 
+def test_cp030_what_a_member_numbers_before_it_knows_an_address_never_leaves_it() -> None:
+    """Recorded: who joins while the path loses much answers a peer of which it knows nothing."""
+    met = data(9), data(10)  # of A, which B has not spoken to
+    late = heard(B, *met, ack(1, 1, at="C"), TICK, ack(10, 3), TICK, ack(10, 4))
+    assert dict(late.findings())["CP030"] == "likely"
+    assert "or did not leave it" in late.finding("CP030")["text"]
+    known = heard(B, *met, ack(10, 1), TICK, ack(10, 3), TICK, ack(10, 4))
+    assert dict(known.findings())["CP030"] == "proven"
+
+
 @pytest.mark.parametrize(
     ("stamps", "certainty", "named"),
     [
