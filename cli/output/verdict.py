@@ -90,7 +90,9 @@ def _losses(report: Report, streams: Sequence[StreamRow]) -> list[str]:
         counts[1] += pair["lost_on_both"]
     early: Counter[str] = Counter()
     for row in [*streams, *pairs]:
-        early[UNITS.get(row.get("system", "feed"), "message")] += row.get("open_at_end") or 0
+        if "again" not in row:
+            open_ = row.get("open_at_end", row.get("open"))  # of JGroups and feeds, of others
+            early[UNITS.get(row.get("system", "feed"), "message")] += open_ or 0
     parts = [
         _loss(unit, lost, gone, slowest.get(unit), unproven[unit], at_least=unit in more)
         + ("" if lost or unit not in untold else " where that can be told")

@@ -527,7 +527,9 @@ class ZenohEngine:
                     Source(event.source, event.destination, told.source, told.subject)
                 )
             source.heartbeats.add(event.first_mark())
-            value = source.placed(detail["value"])
+            value = source.told(detail["value"])
+            if value is None:
+                return
             source.heard = value if source.heard is None else max(value, source.heard)
             if self.world is not None:  # not of that machine
                 return

@@ -96,6 +96,15 @@ class Source:
         """The same for a number that says nothing about where the source is now."""
         return raw if self.near is None else unwrap(raw, self.near, SAMPLE_MASK)
 
+    def told(self, raw: int) -> int | None:
+        """The last sn, as a heartbeat of it tells; null: nothing was published yet.
+
+        zenoh sends no heartbeat then; zenoh-pico's counter stands one below 0 (zenoh.md 9.2).
+        """
+        unborn = self.near is None and raw == SAMPLE_MASK
+        told = -1 if unborn else self.placed(raw)
+        return None if told < 0 else told
+
     def came(self, event: Event) -> Mark | None:
         """Samples came, live or by a reply; returns when the last before them did."""
         self.first = self.first or event.first_mark()

@@ -149,6 +149,18 @@ def test_what_cannot_be_told_is_a_line_of_its_own() -> None:
     ]
 
 
+@pytest.mark.parametrize(("system", "name", "unit"), [
+    ("nakack4", "open_at_end", "messages"), ("zenoh", "open", "messages"), ("pgm", "open", "packets"),
+])  # fmt: skip
+def test_what_was_missing_still_at_the_end_is_told_whatever_its_row_calls_it(
+    system: str, name: str, unit: str
+) -> None:
+    found = stream(0, system=system, **{name: 4})
+    again = stream(0, system=system, again={"beyond": False}, **{name: 4})
+    (said, *_) = verdict(report(found, again))
+    assert f"no {unit[:-1]} lost; 4 {unit} missing at the end, too early to call lost; " in said
+
+
 def test_of_two_lines_that_carry_the_same_what_both_lost_counts() -> None:
     lines = [stream(7, 7, system="feed", kind="line"), stream(9, 9, system="feed", kind="line")]
     pair = {"messages": 100, "recovered": 2, "lost_on_both": 1}

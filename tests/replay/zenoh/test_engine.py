@@ -504,6 +504,19 @@ def test_a_heartbeat_shows_lost_last_samples() -> None:
     assert told == [[[2, 3]]]
 
 
+@pytest.mark.rule("zenoh S16")
+def test_a_heartbeat_of_who_published_nothing_yet_tells_of_no_sample() -> None:
+    """zenoh-pico's is one below 0, and its subscriber asks for all up to there."""
+    none = 2**32 - 1
+    session = Session().heartbeat(none).ask(1, f"_sn=..{none}", TOKEN)
+    _, found = answered(session, 1).wait(0.5).put(0, 1).heartbeat(1).wait(3).played()
+    row = stream(found)
+    assert (row["heartbeats"], row["heartbeat_highest"], row["delivered"]) == (2, 1, [[0, 1]])
+    assert (row["lost"], rules(found) & {"ZN003", "ZN022", "ZN025"}) == (0, set())
+    _, found = Session().heartbeat(none).wait(1).heartbeat(none).played()
+    assert stream(found)["heartbeat_highest"] is None
+
+
 def test_an_empty_periodic_query_and_control_traffic_without_loss() -> None:
     session = Session().put(0, 1).ask(1, "_sn=2..")
     _, found = answered(session, 1).put(2).played()
