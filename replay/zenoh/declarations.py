@@ -19,6 +19,9 @@ MAX_LIVES: Final = 100
 #: End of the key expression of a subscriber to heartbeats (zenoh.md 9.1).
 HEARTBEATS: Final = "/@adv/pub/**"
 
+#: Of an interest's options: one declaration may answer for all that match (zenoh.md 4.6).
+AGGREGATE: Final = 0x80
+
 #: What a declaration is known by: its id, and to a group its key expression.
 Declared = tuple[int, str | None]
 
@@ -61,6 +64,7 @@ class Declarations:
         self._recovering: dict[tuple[str, str], list[int]] = {}
         #: Endpoint and key expression -> when its first and its last subscriber was declared.
         self._since: dict[str, dict[str, tuple[Mark, Mark]]] = {}
+        self._sums: dict[str, set[str]] = {}  # endpoint -> key expressions it wants one answer for
         self.said_all: set[str] = set()
         self.unnamed: set[str] = set()
         self._link = link
@@ -79,6 +83,7 @@ class Declarations:
         self._queryables.clear()
         self._cached_at.clear()
         self._tokens.clear()
+        self._sums.clear()
 
     def key(self, what: str, detail: Detail, sender: str, receiver: str) -> None:
         """D_KEYEXPR or U_KEYEXPR."""
@@ -88,8 +93,20 @@ class Declarations:
         else:
             self.keys.forget(sender, detail["id"])
 
+    def interest(self, detail: Detail, sender: str, receiver: str) -> None:
+        """Interest: who wants one answer for all that match is told no subscriber's key
+        expression, but its own (zenoh-pico's publishers)."""
+        if detail.get("options", 0) & AGGREGATE and "key" in detail:
+            sums = self._sums.setdefault(sender, set())
+            if len(sums) < MAX_DECLARED:
+                sums.add(self.keys.resolve(sender, receiver, detail["key"]))
+
     def subscriber(self, detail: Detail, sender: str, receiver: str, mark: Mark) -> str | None:
-        """D_SUBSCRIBER: its key expression; null if there are too many."""
+        """D_SUBSCRIBER: its key expression; null where it is not told, or there are too many."""
+        told = self.keys.resolve(sender, receiver, detail["key"])
+        if told in self._sums.get(receiver, ()):
+            self._since.setdefault(sender, {}).setdefault(told, (mark, mark))  # somebody is there
+            return None
         before = self._known(detail, sender, receiver)
         subject = self._add(self.subscriptions, detail, sender, receiver)
         if subject is not None:

@@ -501,6 +501,8 @@ class ZenohEngine:
             self._response(detail, event)
         elif word == "response_final":
             self.queries.final(detail, event)
+        elif word == "interest":
+            self.declared.interest(detail, event.source or "", event.destination or "")
         elif word.startswith("declare."):
             self._declare(word.removeprefix("declare."), detail, event)
         elif word[:1].isupper():

@@ -150,7 +150,9 @@ def test_what_cannot_be_told_is_a_line_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(("system", "name", "unit"), [
-    ("nakack4", "open_at_end", "messages"), ("zenoh", "open", "messages"), ("pgm", "open", "packets"),
+    ("nakack4", "open_at_end", "messages"),
+    ("zenoh", "open", "messages"),
+    ("pgm", "open", "packets"),
 ])  # fmt: skip
 def test_what_was_missing_still_at_the_end_is_told_whatever_its_row_calls_it(
     system: str, name: str, unit: str

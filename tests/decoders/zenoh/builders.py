@@ -90,6 +90,11 @@ def declare(kind: int, number: int, scope: int, suffix: str = "", *, own: bool =
     return b"\x9e\x21\x08" + bytes([header]) + zint(number) + key(scope, suffix)
 
 
+def interest(number: int, scope: int, options: int = 0x53) -> bytes:
+    """In all subscribers at a key expression, now and later; 0x80: in one answer for them all."""
+    return b"\xf9" + zint(number) + bytes([options]) + key(scope, "") + b"\x21\x08"
+
+
 def declare_final(interest: int) -> bytes:
     return b"\xbe" + zint(interest) + b"\x21\x08\x1a"
 

@@ -1109,6 +1109,22 @@ def test_what_came_just_before_a_subscriber_was_undeclared_it_need_not_have_had(
     assert row["unknown"].get("delivered") == (None if told else LEAVING)
 
 
+@pytest.mark.parametrize("options", [0xD3, 0x53])
+def test_one_answer_for_all_that_match_is_no_subscriber_of_its_own(options: int) -> None:
+    """zenoh-pico's publishers ask for one; zenoh's ask for each with its own key expression."""
+    session = Session(opened=False)
+    session.raw(z.init()).raw(z.init(SUBSCRIBER_ZID, ack=True), back=True)
+    session.raw(z.opened(10)).raw(z.opened(500, ack=True), back=True)
+    session.publisher(z.declare(0, 1, 0, "demo/sensor"), z.interest(2, 1, options))
+    session.subscriber(z.declare(2, 2, 1, own=False)).publisher(z.declare(4, 2, 0, TOKEN))
+    session.put(0, 1).lose().put(3)
+    session.subscriber(z.request(1, f"demo/*{SUFFIX}", "_sn=2..", scope=0))
+    _, found = answered(session, 1, 2).put(4).wait(3).played()
+    rows = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "samples"]
+    at = {row["subscriber"]: row["recovered"] for row in rows}
+    assert at == {None: 1} if options & 0x80 else "demo/sensor" in at
+
+
 @pytest.mark.parametrize(("later_s", "told"), [(0.1, True), (0.08, False), (-0.008, False)])
 def test_what_came_for_another_just_before_a_subscriber_was_declared_it_may_have_had(
     later_s: float, told: bool
