@@ -3,8 +3,9 @@
 What one end sent at s (its clock) the other end saw at r (its own): r - s = offset + delay, and no
 delay is below zero. So the datagrams of one direction bound the offset from above, those of the
 other from below, and what lies between cannot be told. Clocks drift: a bound that was taken at
-another moment is widened by ``DRIFT`` for the time between. If the bounds contradict each other, a
-clock was set meanwhile, and nothing is said.
+another moment is widened by ``DRIFT`` for the time between. A clock that ticks tells of each moment
+only in which tick it lies, so both bounds are widened by a tick of each clock. If the bounds
+contradict each other, a clock was set meanwhile, and nothing is said.
 
     offset      what is added to a time of capture S to get the time of capture R
     above(t)    offset <= above(t)      below(t)    offset >= below(t)      t: clock of S
@@ -12,12 +13,17 @@ clock was set meanwhile, and nothing is said.
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from math import gcd
 from typing import Final, NamedTuple
 
 #: Greatest rate at which two clocks part: 500 ppm, as much as NTP slews (RFC 5905), is 1 / 2000.
 DRIFT: Final = 2_000
 #: Datagrams that are remembered of one direction; of more, every second one, then every fourth ...
 MAX_SEEN: Final = 1_024
+#: Times of which no two are the same, and fewer, do not tell how coarse their clock is.
+FEW: Final = 4
+#: Ticks of two clocks that leave open less than any path takes: those of captures in microseconds.
+FINE_NS: Final = 1_000
 
 Key = tuple[int, ...]
 
@@ -94,8 +100,19 @@ class Offset(NamedTuple):
     above: int | None
 
 
+def tick_ns(times: Iterable[int]) -> int:
+    """How coarse a clock is: its times are apart by multiples of that; 0: it is fine, its times are
+    too few to tell, or all are the same."""
+    taken = list(times)
+    apart = set(taken)
+    if len(apart) == len(taken) < FEW:
+        return 0
+    tick = gcd(*(at - taken[0] for at in apart))
+    return tick if tick > FINE_NS else 0
+
+
 class Clocks:
-    """The offset from the clock of capture S to that of capture R.
+    """The offset from the clock of capture S to that of capture R, as their records tell times.
 
     Args:
         out: (sent on S's clock, seen on R's) of datagrams from S to R.
@@ -104,8 +121,11 @@ class Clocks:
 
     def __init__(self, out: Iterable[tuple[int, int]], back: Iterable[tuple[int, int]]) -> None:
         self._out, self._back = list(out), list(back)
-        self._above = Bound((s, r - s) for s, r in self._out)
-        self._below = Bound((s, s - r) for r, s in self._back)  # the least of -offset
+        here = tick_ns([*(s for s, _ in self._out), *(s for _, s in self._back)])
+        there = tick_ns([*(r for _, r in self._out), *(r for r, _ in self._back)])
+        coarse = here + there
+        self._above = Bound((s, r - s + coarse) for s, r in self._out)
+        self._below = Bound((s, s - r + coarse) for r, s in self._back)  # the least of -offset
 
     def reversed(self) -> "Clocks":
         """The offset the other way."""

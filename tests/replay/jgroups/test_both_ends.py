@@ -22,7 +22,7 @@ from seqaudit.replay.jgroups.both_ends_findings import (
     settled,
 )
 from seqaudit.replay.sequence import clocks, passages
-from seqaudit.replay.sequence.clocks import DRIFT, Bound, Clocks, Offset, Sightings
+from seqaudit.replay.sequence.clocks import DRIFT, Bound, Clocks, Offset, Sightings, tick_ns
 from seqaudit.replay.stages import replay as stage
 from tests.replay.builders import ADDRESS, MS, A, B, C, dated, join_req
 from tests.replay.jgroups.unicast.builders import ack, data, member, request
@@ -64,6 +64,18 @@ def ahead(events: Sequence[Event], by_ns: int = AHEAD, per_ns: float = 0.0) -> l
 
     def shown(at_ns: int) -> int:
         return at_ns + by_ns + int(at_ns * per_ns)
+
+    return [
+        replace(event, at_ns=shown(event.at_ns), last_at_ns=shown(event.last_at_ns))
+        for event in events
+    ]
+
+
+def exact(events: Sequence[Event]) -> list[Event]:
+    """The same on a clock that does not tick, as the model's does every millisecond."""
+
+    def shown(at_ns: int) -> int:
+        return at_ns + at_ns // MS * 7919 % 1000
 
     return [
         replace(event, at_ns=shown(event.at_ns), last_at_ns=shown(event.last_at_ns))
@@ -116,7 +128,8 @@ def test_few_are_left_open() -> None:
     for seed in range(60):
         plan = Plan(seed, tuple(range(0, 6000, 150)), loss=0.25, drops=(3000,))
         world = World(plan).play()
-        for row in of_streams(together(world.at_a, ahead(world.at_b))).values():
+        both = exact(world.at_a), ahead(exact(world.at_b))
+        for row in of_streams(together(*both)).values():
             assert row["copies_sent"]
             count, _ = settled(row, 0, 10**16)
             open_ += count is None
@@ -309,6 +322,26 @@ def test_offsets_are_bounded_by_both_ways() -> None:
     assert Clocks(out=[(0, 5)], back=[]).at(0) == Offset(None, 5)
     assert Clocks(out=[(0, 5)], back=[(-7, 0)]).at(0) == Offset(-7, 5)
     assert Clocks(out=[(0, 5)], back=[(9, 0)]).at(0) is None
+
+
+def test_a_clock_that_ticks_tells_less() -> None:
+    """Recorded: of one that ticked every 10 ms, copies seemed to be sent after their arrival."""
+    sent = range(0, 3000 * MS, 30_000_001)  # the other clock is 0.5 s ahead, the path takes 1 ms
+    out = [(at, at + 501 * MS) for at in sent]
+    back = [(at + 505 * MS, at + 6 * MS) for at in sent]
+    fine = Clocks(out, back).at(1000 * MS)
+    assert fine is not None and fine.below is not None and fine.above is not None
+    assert fine.below <= 500 * MS <= fine.above < fine.below + 3 * MS
+    floored = [(s, r // (10 * MS) * 10 * MS) for s, r in out]
+    coarse = Clocks(floored, [(r // (10 * MS) * 10 * MS, s) for r, s in back]).at(1000 * MS)
+    assert coarse is not None and coarse.below is not None and coarse.above is not None
+    # a time of the one is a time of the other less up to one tick
+    assert coarse.below <= 490 * MS <= 500 * MS <= coarse.above
+    assert coarse.above - coarse.below < 70 * MS  # a tick of each, and times that were floored
+    assert tick_ns([5, 20_005, 5, 40_005]) == 20_000
+    assert tick_ns([5, 20_005, 40_005]) == 0  # too few to tell
+    assert tick_ns([5, 1005, 5, 3005]) == 0  # less than any path takes
+    assert tick_ns([7, 7, 7]) == 0
 
 
 def test_too_many_sightings_keep_the_same_datagrams_at_both_ends(

@@ -10,8 +10,11 @@ from seqaudit.replay.sequence.passages import UNDER_WAY_NS, NumberRun, Passages,
 
 MS = 1_000_000
 SECOND = 1_000_000_000
-#: The other clock is between 2 and 4 ms ahead.
-CLOCKS = Clocks([(0, 4 * MS), (SECOND, SECOND + 4 * MS)], [(2 * MS, 0), (SECOND, SECOND - 2 * MS)])
+#: The other clock is between 2 and 4 ms ahead, and neither ticks.
+CLOCKS = Clocks(
+    [(0, 4 * MS), (5, 9 * MS + 7), (SECOND, SECOND + 4 * MS)],
+    [(2 * MS, 0), (SECOND, SECOND - 2 * MS)],
+)
 ALWAYS = (-(10**15), 10**15)
 
 spans = st.tuples(st.integers(0, 12), st.integers(1, 6), st.integers(0, 1000))
