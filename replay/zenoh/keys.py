@@ -18,6 +18,7 @@ ENTRY: Final = 200
 #: Numbers that nobody declared, kept apart.
 MAX_UNRESOLVED: Final = 1 << 17
 
+_ZID: Final = re.compile(r"[0-9a-fA-F]{1,32}")
 _ADVANCED: Final = "/@adv/"
 _RANGE: Final = re.compile(r"(?P<one>-?\d+)$|(?P<first>[^.]*)\.\.(?P<last>.*)$")
 
@@ -132,7 +133,7 @@ def advanced(key: str) -> Advanced | None:
         return Advanced(subject, "", None)
     if parts[0] in ("pub", "sub", "*"):
         known = len(parts) >= 3 and "*" not in parts[1]
-        return Advanced(subject, parts[0], f"{parts[1].lower()}/{parts[2]}" if known else None)
+        return Advanced(subject, parts[0], f"{_zid(parts[1])}/{parts[2]}" if known else None)
     return None
 
 
@@ -143,9 +144,14 @@ def document_query(key: str) -> Advanced | None:
         return None
     if source == ALL_SOURCES:
         return Advanced(subject, "", None)
-    if re.fullmatch(r"[0-9a-fA-F]{1,32}", source):
-        return Advanced(subject, "*", source.lower().lstrip("0") or "0")
+    if _ZID.fullmatch(source):
+        return Advanced(subject, "*", _zid(source))
     return None
+
+
+def _zid(told: str) -> str:
+    """As zenoh prints a zid, where zenoh-pico prints leading zeros; what is none is as told."""
+    return told.lower().lstrip("0") or "0" if _ZID.fullmatch(told) else told.lower()
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,7 +225,9 @@ class Sources:
 
 
 def placed(source: Source | None, raw: int | None) -> int | None:
-    """The sn of a query as a growing integer, beside those of its source."""
+    """The sn of a query as a growing integer, beside those of its source; null: an open end, as one
+    is below which there is nothing (``told``)."""
     if raw is None:
         return None
-    return raw if source is None else source.placed(raw)
+    found = raw if source is None else source.placed(raw)
+    return None if found < 0 else found

@@ -513,6 +513,9 @@ def test_a_heartbeat_of_who_published_nothing_yet_tells_of_no_sample() -> None:
     row = stream(found)
     assert (row["heartbeats"], row["heartbeat_highest"], row["delivered"]) == (2, 1, [[0, 1]])
     assert (row["lost"], rules(found) & {"ZN003", "ZN022", "ZN025"}) == (0, set())
+    _, found = Session().heartbeat(none).put(0, 1).ask(1, f"_sn=..{none}", TOKEN).played()
+    (query,) = [row.detail for row in found if row.kind == "QUERY"]
+    assert query["last_seqno"] is None
     _, found = Session().heartbeat(none).wait(1).heartbeat(none).played()
     assert stream(found)["heartbeat_highest"] is None
 

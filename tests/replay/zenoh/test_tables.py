@@ -805,6 +805,8 @@ def test_key_expressions(expression: str, key: str, matched: bool) -> None:
 def test_advanced_keys() -> None:
     assert advanced("S/@adv/*/ab/6/**") == Advanced("S", "*", "ab/6")
     assert advanced("K/@adv/pub/ab/6/_") == Advanced("K", "pub", "ab/6")
+    assert advanced("K/@adv/pub/0AB/6/_") == Advanced("K", "pub", "ab/6")  # as zenoh-pico prints it
+    assert advanced("K/@adv/pub/0xy/6/_") == Advanced("K", "pub", "0xy/6")  # no zid
     assert advanced("S/@adv/**") == Advanced("S", "", None)
     assert advanced("S/@adv/pub/**") == Advanced("S", "pub", None)
     assert advanced("plain/key") is None
