@@ -85,20 +85,38 @@ class _Happening:
         self.early = early  # its age may be greater than it seems
 
 
-class ConnectionLife:
-    """What happened to one connection at the end that is replayed.
+class ConnectionLives:
+    """What the connections of a member with one peer have in common: its timers, clock and views.
 
     Args:
-        views: of its member, as far as they are known; whoever adds to it tells all connections.
         early: may the member's clock not have ticked yet at a moment?
     """
 
-    def __init__(
-        self, views: list[PeerView], timeouts: Timeouts, early: Callable[[Mark], bool]
-    ) -> None:
-        self._views = views
-        self._timeouts = timeouts
-        self._early = early
+    def __init__(self, timeouts: Timeouts, early: Callable[[Mark], bool]) -> None:
+        self.timeouts = timeouts
+        self.early = early
+        self.views: list[PeerView] = []  # that were installed at the member, in order
+        self.more_from: Mark | None = None  # the first view that is not kept
+
+    def view(self, mark: Mark, *, with_peer: bool) -> None:
+        """A view was installed at the member."""
+        if len(self.views) < MAX_STATES:
+            self.views.append(PeerView(mark, with_peer))
+        elif self.more_from is None:
+            self.more_from = mark
+
+    def begin(self) -> "ConnectionLife":
+        """The life of a further connection."""
+        return ConnectionLife(self)
+
+
+class ConnectionLife:
+    """What happened to one connection at the end that is replayed."""
+
+    def __init__(self, lives: ConnectionLives) -> None:
+        self._lives = lives
+        self._timeouts = lives.timeouts
+        self._early = lives.early
         self._happened: list[_Happening] = []
         self._full = False
 
@@ -138,8 +156,11 @@ class ConnectionLife:
         return place
 
     def _view_between(self, one: Mark, other: Mark) -> bool:
-        place = bisect_left(self._views, one.frame, key=lambda view: view.mark.frame)
-        return place < len(self._views) and self._views[place].mark.frame <= other.frame
+        views, more = self._lives.views, self._lives.more_from
+        place = bisect_left(views, one.frame, key=lambda view: view.mark.frame)
+        if place < len(views):
+            return views[place].mark.frame <= other.frame
+        return more is not None and more.frame <= other.frame
 
     def tell(self, *, reaped_silently: bool, goes_on: bool) -> tuple[list[Change], list[Change]]:
         """Its states so far, and those that its timers lead to unless the capture ends first.
@@ -150,16 +171,20 @@ class ConnectionLife:
             goes_on: its member lives on, and its timers go on.
         """
         told = _Told(self._timeouts, reaped_silently=reaped_silently)
-        views = list(self._views)
+        views, more, place = self._lives.views, self._lives.more_from, 0
         for happening in self._happened:
-            while views and views[0].mark.frame < happening.mark.frame:
-                told.view(views.pop(0))
+            while place < len(views) and views[place].mark.frame < happening.mark.frame:
+                told.view(views[place])
+                place += 1
+            if more is not None and more.frame < happening.mark.frame:
+                break  # what the views that are not kept made of it is not known
             told.take(happening)
-        for view in views:
+        for view in views[place:]:
             told.view(view)
         states = told.changes[:]
-        if self._full:
-            return [*states, (None, states[-1][1], TOO_MANY)], []
+        if self._full or more is not None:
+            last = states[-1][1] if states else Mark(0, 0)
+            return [*states, (None, last if more is None else more, TOO_MANY)], []
         if goes_on:
             told.idle()
         return states, told.changes[len(states) :]

@@ -31,6 +31,7 @@ from seqaudit.replay.jgroups.members import Members, View
 from seqaudit.replay.jgroups.unicast.acks import AcksAtOnce
 from seqaudit.replay.jgroups.unicast.connection_states import (
     FIRST_TICK_NS,
+    ConnectionLives,
     Timeouts,
 )
 from seqaudit.replay.jgroups.unicast.parameters import PARAMETERS
@@ -450,11 +451,13 @@ class UnicastEngine:
             capacity=given.value("capacity"),
             unicast4=event.system == "unicast4",
             proof_ns=given.value("block_proof_ms") * MS,
-            timeouts=self._timeouts(event.system),
-            early=partial(self._early, member),
+            lives=self._lives_of(event, member),
             elapsed=self._elapsed,
             life=self._life(member),
         )
+
+    def _lives_of(self, event: Event, member: str) -> ConnectionLives:
+        return ConnectionLives(self._timeouts(event.system), partial(self._early, member))
 
     def _early(self, member: str, mark: Mark) -> bool:
         """May the clock of a member's entries not have ticked yet then?"""
@@ -488,7 +491,7 @@ class UnicastEngine:
             release=self._release(),
             max_xmit_req_size=given.value("max_xmit_req_size"),
             at_once=AcksAtOnce(self._ack_threshold(event), unicast4=event.system == "unicast4"),
-            early=partial(self._early, member),
+            lives=self._lives_of(event, member),
             elapsed=self._elapsed,
         )
 

@@ -34,7 +34,6 @@ What is read is replayed by the rows of 4.4:
 """
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -43,7 +42,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.acked_copies import OwnLevel
 from seqaudit.replay.jgroups.evidence import CROSSING_NS, in_order, overdue
 from seqaudit.replay.jgroups.unicast.acks import PATIENCE_NS, AcksAtOnce
-from seqaudit.replay.jgroups.unicast.connection_states import REPLACED, PeerView
+from seqaudit.replay.jgroups.unicast.connection_states import REPLACED, ConnectionLives
 from seqaudit.replay.jgroups.unicast.receiver_copies import ReplayedEntry
 from seqaudit.replay.jgroups.unicast.receiver_facts import Facts, ReceiveEntry, Timing, WindowLoss
 from seqaudit.replay.jgroups.unicast.rule_sets import CODE, Release, newer
@@ -70,7 +69,7 @@ class ReceiverMachine(ReplayedEntry):
         capacity: of the window (UNICAST4); null: not known or unbounded.
         unicast4: the rules of UNICAST4.
         at_once: when an ACK does not wait for the tick.
-        early: see ``ConnectionLife``.
+        lives: of its entries.
         elapsed: of the cluster's conversation.
     """
 
@@ -83,10 +82,10 @@ class ReceiverMachine(ReplayedEntry):
         release: Release,
         max_xmit_req_size: int | None,
         at_once: AcksAtOnce,
-        early: Callable[[Mark], bool],
+        lives: ConnectionLives,
         elapsed: Elapsed,
     ) -> None:
-        super().__init__(timing, elapsed, early)
+        super().__init__(timing, elapsed, lives)
         self.losses: list[WindowLoss] = []
         self.syncs = Times()
         self.close_syncs: list[tuple[Mark, Mark]] = []  # sooner than the interval allows
@@ -158,7 +157,7 @@ class ReceiverMachine(ReplayedEntry):
     def view(self, *, with_peer: bool, mark: Mark) -> None:
         """A view is installed at this member (B24)."""
         self._view_without = None if with_peer else mark
-        self._views.append(PeerView(mark, with_peer))
+        self._lives.view(mark, with_peer=with_peer)
 
     # -- signs of life ---------------------------------------------------------------------------
 
@@ -458,7 +457,7 @@ class ReceiverMachine(ReplayedEntry):
             entry.stream.received.window_lost(before)
         if len(self.losses) < MAX_LISTED:
             self.losses.append(WindowLoss(entry.stream, before, mark, entry.window.low, why))
-        self._life_of(entry.stream).closed(before, "the window is gone: " + why)
+        entry.stream.life_in(self._lives).closed(before, "the window is gone: " + why)
         self.entry = None
 
     def _read(self, event: Event, stream: Stream) -> None:
@@ -466,7 +465,7 @@ class ReceiverMachine(ReplayedEntry):
         entry = self.entry
         if event.kind is Kind.CLOSE:
             if entry is not None and entry.stream is stream:  # B21
-                self._life_of(stream).closed(event.first_mark(), "CLOSE")
+                stream.life_in(self._lives).closed(event.first_mark(), "CLOSE")
                 self.entry = None
             return  # B22
         assert event.seqno is not None
@@ -482,7 +481,7 @@ class ReceiverMachine(ReplayedEntry):
             if (self._unicast4 and not greater) or not first:  # B5, B6
                 self._keep(event, stream)
                 return
-            self._life_of(entry.stream).closed(event.first_mark(), REPLACED)
+            entry.stream.life_in(self._lives).closed(event.first_mark(), REPLACED)
             self.facts_of(entry.stream).closed_without_close = event.first_mark()
             self._open(stream, event.seqno - 1, event.first_mark(), "first message")  # B4
         self._accept(event, stream)
@@ -518,14 +517,14 @@ class ReceiverMachine(ReplayedEntry):
             for piece in facts.delivered.missing(received.start, low + 1):
                 self._hand_on(self.entry, piece, mark)
         self._known = True
-        self._life_of(stream).opened(mark, why)
+        stream.life_in(self._lives).opened(mark, why)
 
     def _adopt(self, stream: Stream, level: int, mark: Mark) -> None:
         """The member shows that it has a window here that the replay has not (P3)."""
         firsts = [event.seqno for event, of in self._cache if of is stream and event.seqno]
         low = min([level, *(first - 1 for first in firsts)])
         if self.entry is not None:
-            self._life_of(self.entry.stream).closed(mark, REPLACED)
+            self.entry.stream.life_in(self._lives).closed(mark, REPLACED)
         self._open(stream, low, mark, "shown by its own ACK or request")
         self._use_cache()
 
@@ -541,7 +540,7 @@ class ReceiverMachine(ReplayedEntry):
         entry.used = event.last_mark()  # B12
         for mark in (event.first_mark(), event.last_mark()):
             if mark.frame >= entry.opened.frame:  # else it was kept for the window
-                self._life_of(stream).used(mark, "a message")
+                stream.life_in(self._lives).used(mark, "a message")
         done = entry.window.accept(event.seqno, event.stop_seqno)
         if self._after_last_ack(event):
             self._at_once.accepted(event, done.delivered)

@@ -1,12 +1,10 @@
 """Copies of what had arrived, and requests for it (jgroups.md 4.4, B9 and B16 to B19)."""
 
-from collections.abc import Callable
-
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.evidence import CROSSING_NS, read_between
-from seqaudit.replay.jgroups.unicast.connection_states import ConnectionLife, PeerView, Timeouts
+from seqaudit.replay.jgroups.unicast.connection_states import ConnectionLives
 from seqaudit.replay.jgroups.unicast.receiver_facts import Facts, ReceiveEntry, Timing
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.sequence.elapsed import Elapsed
@@ -17,26 +15,19 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet
 class ReplayedEntry:
     """A receive entry as far as it was replayed, and what was noticed of its connections."""
 
-    def __init__(self, timing: Timing, elapsed: Elapsed, early: Callable[[Mark], bool]) -> None:
+    def __init__(self, timing: Timing, elapsed: Elapsed, lives: ConnectionLives) -> None:
         self.entry: ReceiveEntry | None = None
         self.facts: dict[str, Facts] = {}
         self._timing = timing
         self._elapsed = elapsed
         self._last_sync: Mark | None = None
-        self._early = early
-        self._views: list[PeerView] = []  # that were installed at this member
+        self._lives = lives
 
     def facts_of(self, stream: Stream) -> Facts:
         facts = self.facts.get(stream.key)
         if facts is None:
             facts = self.facts[stream.key] = Facts()
         return facts
-
-    def _life_of(self, stream: Stream) -> ConnectionLife:
-        if stream.life is None:
-            timeouts = Timeouts(self._timing.expiry_ns, self._timing.close_ns)
-            stream.life = ConnectionLife(self._views, timeouts, self._early)
-        return stream.life
 
     def _asked_for_what_it_had(self, part: Range, stream: Stream, mark: Mark) -> None:
         """By the replay, which takes for read what waited when the member gave a sign of life."""

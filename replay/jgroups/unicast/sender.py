@@ -26,7 +26,6 @@ the fault of JGRP-1873/1875, and the replay goes on from what the sender did.
 """
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final, NamedTuple
@@ -38,9 +37,7 @@ from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.repeats import Repeats
 from seqaudit.replay.jgroups.unicast.connection_states import (
     REPLACED,
-    ConnectionLife,
-    PeerView,
-    Timeouts,
+    ConnectionLives,
 )
 from seqaudit.replay.jgroups.unicast.memory import Memory
 from seqaudit.replay.jgroups.unicast.rule_sets import BEFORE_SYNC, DOCUMENT, newer
@@ -187,7 +184,7 @@ class SenderMachine:
 
     def __init__(
         self, *, tick_ns: int, sync_ns: int, rules: str, timestamps: bool, capacity: int | None,
-        unicast4: bool, proof_ns: int, timeouts: Timeouts, early: Callable[[Mark], bool],
+        unicast4: bool, proof_ns: int, lives: ConnectionLives,
         elapsed: Elapsed, life: Life,
     ) -> None:  # fmt: skip
         self.entry: SendEntry | None = None
@@ -201,9 +198,7 @@ class SenderMachine:
         self._capacity = capacity
         self._unicast4 = unicast4
         self._proof_ns = proof_ns
-        self._timeouts = timeouts
-        self._early = early
-        self._views: list[PeerView] = []  # that were installed at this member
+        self._lives = lives
         self._elapsed = elapsed
         self._life = life
         self._last_sync: Mark | None = None
@@ -220,11 +215,6 @@ class SenderMachine:
                 facts.window.members_are(members, stream.sender, Mark(0, 0))
         return facts
 
-    def _life_of(self, stream: Stream) -> ConnectionLife:
-        if stream.life is None:
-            stream.life = ConnectionLife(self._views, self._timeouts, self._early)
-        return stream.life
-
     # -- what the member sends -------------------------------------------------------------------
 
     def sent(self, event: Event, stream: Stream, fresh: list[Range]) -> None:
@@ -236,7 +226,7 @@ class SenderMachine:
             entry = self._open(event, stream)
         self._check_time(entry, mark)
         for moment in (mark, end) if fresh else ():  # a resend is no use of it
-            self._life_of(stream).used(moment, "sending")  # A2
+            stream.life_in(self._lives).used(moment, "sending")  # A2
         facts = self.facts_of(stream)
         again = entry.captured_again(event)
         facts.with_ids |= bool(event.fresh_id)
@@ -265,14 +255,14 @@ class SenderMachine:
         facts = self.facts_of(stream)
         facts.closed = mark
         entry = self.entry
-        self._life_of(stream).closed(mark, "CLOSE")
+        stream.life_in(self._lives).closed(mark, "CLOSE")
         if entry is not None and entry.stream is stream:
             self._remove(entry, facts, mark)
 
     def view(self, *, with_peer: bool, mark: Mark) -> None:
         """A view is installed at this member (A19, A20)."""
         self._view_without = None if with_peer else mark
-        self._views.append(PeerView(mark, with_peer))
+        self._lives.view(mark, with_peer=with_peer)
 
     def alive(self, mark: Mark) -> None:
         """The member sent something: what was due before must have been sent."""
@@ -292,7 +282,7 @@ class SenderMachine:
         if entry is None and not stream.arrivals and facts.closed is None:
             entry = self.entry = SendEntry(stream, mark, event.seqno)  # began before the capture
             entry.last_ack = mark
-            self._life_of(stream).opened(mark, "shown by an ACK")
+            stream.life_in(self._lives).opened(mark, "shown by an ACK")
         if entry is None or entry.stream is not stream:
             facts.other_conn.add(mark)  # A5, A6
             return
@@ -439,13 +429,13 @@ class SenderMachine:
         old = self.entry
         if old is not None:
             facts = self.facts_of(old.stream)
-            self._life_of(old.stream).closed(mark, REPLACED)
+            old.stream.life_in(self._lives).closed(mark, REPLACED)
             self._remove(old, facts, mark)
         acked = 0 if event.flags & Flag.FIRST and event.seqno == 1 else event.seqno - 1
         self.entry = SendEntry(stream, mark, acked)
         self._last_sync = None
         why = "first message" if not acked else "in mid-stream"
-        self._life_of(stream).opened(mark, why)
+        stream.life_in(self._lives).opened(mark, why)
         return self.entry
 
     def _remove(self, entry: SendEntry, facts: SenderFacts, mark: Mark) -> None:

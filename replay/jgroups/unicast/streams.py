@@ -9,7 +9,12 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.report_rows import AckTraffic
 from seqaudit.replay.jgroups.stream import NumberedStream
-from seqaudit.replay.jgroups.unicast.connection_states import CLOSED, Change, ConnectionLife
+from seqaudit.replay.jgroups.unicast.connection_states import (
+    CLOSED,
+    Change,
+    ConnectionLife,
+    ConnectionLives,
+)
 from seqaudit.replay.sequence.notes import Times
 from seqaudit.replay.sequence.ranges import Range, total
 
@@ -71,6 +76,12 @@ class Stream(NumberedStream):
     def kinds(self, kind: str) -> int:
         """How many of one wire kind passed."""
         return self.by_wire_kind.get(kind, 0)
+
+    def life_in(self, lives: ConnectionLives) -> ConnectionLife:
+        """What happens to the replayed end, which begins with the first time that it is asked."""
+        if self.life is None:
+            self.life = lives.begin()
+        return self.life
 
     def tell_states(self, *, reaped_silently: bool, goes_on: bool) -> None:
         """The capture is over: see ``ConnectionLife.tell``."""

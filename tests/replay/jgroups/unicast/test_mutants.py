@@ -36,16 +36,16 @@ def _facts(old: str, new: str = "pass") -> Mutant:
 
 _NOT_HERE: Final = "if entry is None or entry.stream is not stream:\n            "
 _OTHER: Final = "if (self._unicast4 and not greater) or not first:  # B5, B6"
-_NEW_ENTRY: Final = _sender("(stream).opened(mark, why)", "(stream).closed(mark, why)")
+_NEW_ENTRY: Final = _sender("(self._lives).opened(mark, why)", "(self._lives).closed(mark, why)")
 _TOO_LATE: Final = _sender("tick_ns * 24 // 10 + 50_000_000  #", "tick_ns  #")
 _STALE: Final = _sender("return not newer(event.stamp, entry.last_stamp)", "return False")
 _ANSWER: Final = _sender("{expected, entry.acked + 1}", "{expected + 1, entry.acked + 2}")
 _HIGHEST: Final = _sender("if stop - first == 1 and first == entry.sent:", "if False:")
 _EXPIRED: Final = _states("self._enter(CLOSING, expired, IDLE)")
-_REMOVED: Final = _sender('self._life_of(stream).closed(mark, "CLOSE")')
+_REMOVED: Final = _sender('stream.life_in(self._lives).closed(mark, "CLOSE")')
 _WITHOUT: Final = _states('self._enter(CLOSING, mark, "a view without the peer")')
 _PURGED: Final = _sender("purged.append((first, min(stop, entry.acked + 1)))")
-_SENDING: Final = _sender('self._life_of(stream).used(moment, "sending")')
+_SENDING: Final = _sender('stream.life_in(self._lives).used(moment, "sending")')
 _ACK_DUE: Final = Mutant(
     "jgroups.unicast.receiver_facts", "return self.tick_ns * 12 // 10 + 50_000_000", "return 10**12"
 )
@@ -146,7 +146,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "B9": _NEEDLESS,
     "B10": _receiver("self._capacity if self._unicast4 else None)", "None)"),
     "B11": _receiver("if event.flags & Flag.OOB:  # B11", "if False:"),
-    "B12": _receiver('self._life_of(stream).used(mark, "a message")'),
+    "B12": _receiver('stream.life_in(self._lives).used(mark, "a message")'),
     "B13": _ACK_DUE,
     "B14": Mutant("jgroups.unicast.acks", "due = self._counted >= self._threshold", "due = False"),
     "B15": _TOO_SOON,
@@ -159,7 +159,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "B22": _receiver("if entry is not None and entry.stream is stream:  # B21",
                      "if entry is not None:"),
     "B23": _states("self._enter(CLOSED, Mark(since.frame, latest), REAPED)"),
-    "B24": _receiver("PeerView(mark, with_peer)", "PeerView(mark, not with_peer)"),
+    "B24": _receiver("with_peer=with_peer)", "with_peer=not with_peer)"),
     "B25": _receiver("for piece in entry.before.within(*part):  # B25", "for piece in ():"),
     "P1": _receiver("read = place + 1", "read = 0"),
     "P2": _receiver("if self.stopped is not None and event.frame", "if False and event.frame"),

@@ -1,0 +1,47 @@
+"""The states of one end of a connection, told by what happened to it (jgroups.md 4.3, 4.4)."""
+
+import pytest
+
+from seqaudit.replay.jgroups.unicast import connection_states
+from seqaudit.replay.jgroups.unicast.connection_states import (
+    TOO_MANY,
+    ConnectionLives,
+    Timeouts,
+)
+from seqaudit.replay.sequence.gaps import Mark
+
+SECOND = 10**9
+
+
+def at(second: int) -> Mark:
+    return Mark(second, second * SECOND)
+
+
+def lives_with_views(*views: tuple[int, bool]) -> ConnectionLives:
+    lives = ConnectionLives(Timeouts(60 * SECOND, 60 * SECOND), lambda mark: False)
+    for second, with_peer in views:
+        lives.view(at(second), with_peer=with_peer)
+    return lives
+
+
+def test_all_connections_of_a_pair_have_its_views() -> None:
+    lives = lives_with_views((3, False))
+    for opened, states in ((1, ["OPEN", "CLOSING"]), (4, ["OPEN"])):
+        life = lives.begin()
+        life.opened(at(opened), "first message")
+        told, _ = life.tell(reaped_silently=False, goes_on=False)
+        assert [state for state, *_ in told] == states
+
+
+def test_behind_the_views_that_are_kept_no_state_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_states, "MAX_STATES", 2)
+    lives = lives_with_views((2, False), (3, True), (5, False), (6, True))
+    life = lives.begin()
+    for second in (1, 4, 7):
+        life.used(at(second), "sending")
+    told, later = life.tell(reaped_silently=False, goes_on=True)
+    assert [(state, mark.frame) for state, mark, _ in told] == [
+        ("OPEN", 1), ("CLOSING", 2), ("OPEN", 3), (None, 5),
+    ]  # fmt: skip
+    assert told[-1][2] == TOO_MANY
+    assert later == []
