@@ -12,7 +12,7 @@ Gaps are only ever revealed above everything known so far, so the list stays sor
 import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Literal, NamedTuple, NotRequired, TypedDict
 
@@ -208,6 +208,11 @@ class Part:
     first: Mark | None = None  # when the first of them came
     last: Mark | None = None  # when the last of them came
     delivered: Mark | None = None  # when the last of them could be handed on
+    requests: int | None = None  # until the last of them came; null: all for the gap
+
+    def emptied(self) -> "Part":
+        """Its times, for seqnos that ended another way than was thought."""
+        return replace(self, ranges=RangeSet())
 
 
 @dataclass(slots=True)
@@ -230,12 +235,13 @@ class Gap:
 
     def asked(self, mark: Mark, by: str | None = None, count: int = 1) -> None:
         """Somebody asked for so many seqnos of it."""
+        if self.asks and self.asks[-1].mark == mark:  # one message may ask for several ranges
+            self.asks[-1] = Ask(mark, by, (self.asks[-1].number or 0) + count)
+            return
         self.requests += 1
         if self.requested is None:
             self.requested = mark
-        if self.asks and self.asks[-1].mark == mark:  # one message may ask for several ranges
-            self.asks[-1] = Ask(mark, by, (self.asks[-1].number or 0) + count)
-        elif len(self.asks) < MAX_ASKS:
+        if len(self.asks) < MAX_ASKS:
             self.asks.append(Ask(mark, by, count))
         else:
             self.asks[-1] = Ask(mark, by, count)
@@ -250,8 +256,7 @@ class Gap:
         turned = [piece for first, stop in ranges for piece in was.ranges.remove(first, stop)]
         if turned:
             came = new is not Outcome.UNRECOVERED
-            times = (was.first, was.last, was.delivered) if came else (None, None, None)
-            part = self.parts.setdefault(new, Part(RangeSet(), *times))
+            part = self.parts.setdefault(new, was.emptied() if came else Part())
             for piece in turned:
                 part.ranges.add(*piece)
         if not was.ranges:
@@ -272,6 +277,12 @@ class Gap:
             steps.append({"step": "first came", "frame": first.frame, "at_ns": first.at_ns})
         return steps
 
+    def _asked_for(self, part: Part) -> tuple[Mark | None, int]:
+        """The first request for a part of it and their number: what came before others of the gap
+        were asked for was not."""
+        requests = self.requests if part.requests is None else part.requests
+        return (self.requested if requests else None), requests
+
     def rows(self, open_until_ns: int | None = None) -> list[GapFigures]:
         """The report's gap rows, one an outcome.
 
@@ -280,6 +291,7 @@ class Gap:
         """
         found: list[GapFigures] = []
         for outcome, part in sorted(self.parts.items()):
+            requested, requests = self._asked_for(part)
             row: GapFigures = {
                 "seqnos": inclusive(part.ranges),
                 "count": part.ranges.total(),
@@ -289,11 +301,11 @@ class Gap:
                 "revealed_at_ns": self.revealed.at_ns,
                 "revealed_by": self.revealed_by,
                 "revealed_after_ns": between(self.before, self.revealed),
-                "requested_frame": self.requested.frame if self.requested else None,
-                "requested_after_ns": between(self.revealed, self.requested),
-                "requests": self.requests,
+                "requested_frame": requested.frame if requested else None,
+                "requested_after_ns": between(self.revealed, requested),
+                "requests": requests,
                 "repaired_frame": part.last.frame if part.last else None,
-                "repaired_after_ns": between(self.requested or self.revealed, part.last),
+                "repaired_after_ns": between(requested or self.revealed, part.last),
                 "delivered_frame": part.delivered.frame if part.delivered else None,
                 "delivered_after_ns": between(self.revealed, part.delivered),
             }
@@ -314,11 +326,11 @@ class Gap:
             f'"lost_after_frame":{_frame(self.before)},'
             f"{_json_until(outcome, open_until_ns)}"
             f'"outcome":"{outcome}",'
-            f'"repaired_after_ns":{_json(between(self.requested or self.revealed, part.last))},'
+            f'"repaired_after_ns":{_json(between(requested or self.revealed, part.last))},'
             f'"repaired_frame":{_frame(part.last)},'
-            f'"requested_after_ns":{_json(between(self.revealed, self.requested))},'
-            f'"requested_frame":{_frame(self.requested)},'
-            f'"requests":{self.requests},'
+            f'"requested_after_ns":{_json(between(self.revealed, requested))},'
+            f'"requested_frame":{_frame(requested)},'
+            f'"requests":{requests},'
             f'"revealed_after_ns":{_json(between(self.before, self.revealed))},'
             f'"revealed_at_ns":{self.revealed.at_ns},'
             f'"revealed_by":"{self.revealed_by}",'
@@ -327,6 +339,7 @@ class Gap:
             for outcome, part in (
                 self.parts.items() if len(self.parts) == 1 else sorted(self.parts.items())
             )
+            for requested, requests in (self._asked_for(part),)
         ]
 
     def _json_heard(self, part: Part) -> str:
@@ -534,6 +547,8 @@ class GapTracker:
         part.ranges.add(*piece)
         part.first = part.first or first or last
         part.last = last or part.last
+        if last is not None:
+            part.requests = gap.requests
         self._filled(gap, piece, outcome, part)
         if not gap.open:
             self._leave(gap)

@@ -102,9 +102,9 @@ def test_many_requests_are_told_by_the_first_ones_and_the_last() -> None:
     assert told["steps_more"] == MAX_ASKS
 
 
-def test_a_request_for_several_ranges_of_a_gap_is_one_step() -> None:
+def test_a_request_for_several_ranges_of_a_gap_is_one_request() -> None:
     gap = gap_of(30, 30, came=41)
-    assert gap.requests == 2
+    assert gap.requests == 1
     assert [step["frame"] for step in story_of(gap)["steps"] if step["step"] == "asked"] == [30]
 
 

@@ -147,3 +147,47 @@ def test_a_gap_writes_its_rows_as_json_as_all_rows_are_written() -> None:
     gap.parts[Outcome.RECOVERED] = Part(RangeSet([(6, 8)]), Mark(7, 99), Mark(8, 120), Mark(8, 121))
     assert gap.texts() == [compact(row) for row in gap.rows()]
     assert len(gap.texts()) == 2
+
+
+def one_gap(*story: tuple[str, int, int, int]) -> list[dict[str, object]]:
+    """The rows of one gap: what happened to [first, stop) in a frame."""
+    closed: list[Gap] = []
+    outcomes = {3: Outcome.EITHER}
+
+    def judge(gap: Gap, piece: Range, arrival: Arrival) -> Outcome:
+        return outcomes.get(arrival.first.frame, Outcome.RECOVERED)
+
+    tracker = GapTracker(1, judge, closed.append, lambda *_: None)
+    for word, frame, first, stop in story:
+        mark = mark_of(frame)
+        if word == "ask":
+            tracker.request(first, stop, mark)
+        else:
+            came = Arrival(mark, mark, repair=False, fresh_id=None, last_fresh_id=None)
+            tracker.arrive(first, stop, came, gaps.BY_SEQNO)
+    (gap,) = closed
+    return [dict(row) for row in gap.rows()]
+
+
+def test_what_came_before_the_rest_was_asked_for_was_not_asked_for() -> None:
+    """n2-loss: another member's request brings a message, the tick behind it asks for the rest."""
+    rows = one_gap(
+        ("come", 1, 1, 2), ("come", 2, 5, 6), ("come", 3, 3, 4), ("ask", 4, 2, 3),
+        ("ask", 4, 4, 5), ("come", 5, 2, 3), ("come", 6, 4, 5),
+    )  # fmt: skip
+    told = [
+        (row["outcome"], row["seqnos"], row["requested_frame"], row["requests"]) for row in rows
+    ]
+    assert told == [
+        ("recovered", [[2, 2], [4, 4]], 4, 1),
+        ("recovered or late", [[3, 3]], None, 0),
+    ]
+    assert rows[1]["repaired_after_ns"] == mark_of(3).at_ns - mark_of(2).at_ns
+
+
+def test_a_message_that_asks_for_several_ranges_of_a_gap_asks_once() -> None:
+    (row,) = one_gap(
+        ("come", 1, 1, 2), ("come", 2, 6, 7), ("ask", 4, 2, 3), ("ask", 4, 5, 6),
+        ("ask", 5, 2, 6), ("come", 6, 2, 6),
+    )  # fmt: skip
+    assert (row["requested_frame"], row["requests"]) == (4, 2)
