@@ -43,6 +43,7 @@ from seqaudit.replay.jgroups.acked_copies import OwnLevel
 from seqaudit.replay.jgroups.evidence import CROSSING_NS, in_order, overdue
 from seqaudit.replay.jgroups.unicast.acks import PATIENCE_NS, AcksAtOnce
 from seqaudit.replay.jgroups.unicast.connection_states import REPLACED, ConnectionLives
+from seqaudit.replay.jgroups.unicast.last_word import came_behind, unread
 from seqaudit.replay.jgroups.unicast.receiver_copies import ReplayedEntry
 from seqaudit.replay.jgroups.unicast.receiver_facts import Facts, ReceiveEntry, Timing, WindowLoss
 from seqaudit.replay.jgroups.unicast.rule_sets import CODE, Release, newer
@@ -96,6 +97,7 @@ class ReceiverMachine(ReplayedEntry):
         self.oversized: list[tuple[Mark, int]] = []
         self.stopped: Mark | None = None  # the member read nothing after this
         self.spoke = False  # it had sent something before
+        self.goes_on_behind = False  # a run that had begun before: how much of it was read?
         self.would = WouldSend(timing.tick_ns, timing.sync_ns, timing.min_ack_ns)
         self._unicast4 = unicast4
         self._capacity = capacity
@@ -315,34 +317,27 @@ class ReceiverMachine(ReplayedEntry):
         Args:
             end_ns: of the capture of this cluster's unicasts; last_own_ns: of what it sent of them.
         """
-        self._note_unread(last_own_ns)
-        patience_ns = 3 * self._timing.tick_ns
-        data = next(
-            (event for event, _ in self._waiting
-             if event.kind is Kind.DATA and event.first_mark().at_ns > last_own_ns),
-            None,
-        )  # fmt: skip
-        if data is not None and data.last_mark().at_ns < end_ns - patience_ns:
-            self.stopped, self.spoke = data.first_mark(), last_own_ns > 0  # P2: it reads no more
+        if entry := self.entry:
+            facts = self.facts_of(entry.stream)
+            facts.unread = unread(self._waiting, entry, last_own_ns, CROSSING_NS)
+        behind = came_behind(self._waiting, last_own_ns)
+        if behind and behind.last_mark().at_ns < end_ns - 3 * self._timing.tick_ns:
+            self.goes_on_behind = behind.at_ns <= last_own_ns
+            self.stopped = behind.last_mark() if self.goes_on_behind else behind.first_mark()
+            self.spoke = last_own_ns > 0  # P2: it reads no more
         while self._waiting:
             event, stream = self._waiting.popleft()
-            if self.stopped is not None and event.frame >= self.stopped.frame:
+            if self.stopped is None or event.last_mark().at_ns <= last_own_ns:
+                self._read(event, stream)
+            elif event.first_mark().at_ns > last_own_ns:
                 stream.outside_membership += event.count
             else:
-                self._read(event, stream)
+                assert event.seqno is not None, "a run has numbers"
+                stream.outside_membership += 1
+                self._read(_part(event, (event.seqno, event.seqno + 1)), stream)
         for facts in self.facts.values():
             facts.requests.finish()
             facts.after_ack.finish()
-
-    def _note_unread(self, last_own_ns: int) -> None:
-        """What came when this member said nothing more: it read it, or had died (P2)."""
-        entry, late = self.entry, RangeSet()
-        for event, stream in self._waiting:
-            unread = event.last_mark().at_ns > last_own_ns - CROSSING_NS
-            if unread and entry is not None and stream is entry.stream and event.stop_seqno:
-                late.add(event.seqno or 0, event.stop_seqno)
-        if entry is not None and (high := entry.window.deliverable(late)) > entry.window.low:
-            self.facts_of(entry.stream).unread = entry.window.low, high
 
     def tells_nothing_of(self, stream: Stream) -> bool:
         """Came there what no word of this member and no first message shows a window for?"""

@@ -246,17 +246,19 @@ class ReceiverFindings(UnicastReporter):
 
     def _silent(self, machine: ReceiverMachine, stream: Stream) -> Iterator[Finding]:
         """It gets messages and sends nothing."""
-        if machine.stopped is not None and stream.outside_membership:
+        more, count = machine.goes_on_behind, stream.outside_membership
+        if machine.stopped is not None and count:
             yield self.make(
                 stream, "UC027", LIKELY if machine.spoke else UNDECIDABLE,
-                "{count:message} of {sender_member} arrived at {receiver_member}, which sent "
+                ("At least " if more else "")
+                + "{count:message} of {sender_member} arrived at {receiver_member}, which sent "
                 "nothing any more: it has died or left. {count|It is|They are} not counted as "
                 "delivered or lost."
                 if machine.spoke
                 else "{count:message} of {sender_member} arrived at {receiver_member}, of which "
                 "this capture holds nothing: it has died or left, or what it sends is not "
                 "captured.",
-                mark=machine.stopped, facts={"count": stream.outside_membership},
+                mark=machine.stopped, facts={"count": count},
             )  # fmt: skip
 
     def _other_view(self, facts: Facts, stream: Stream) -> Iterator[Finding]:

@@ -162,7 +162,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "B24": _receiver("with_peer=with_peer)", "with_peer=not with_peer)"),
     "B25": _receiver("for piece in entry.before.within(*part):  # B25", "for piece in ():"),
     "P1": _receiver("read = place + 1", "read = 0"),
-    "P2": _receiver("if self.stopped is not None and event.frame", "if False and event.frame"),
+    "P2": _receiver("if self.stopped is None or event.last", "if True or event.last"),
     "P3": _receiver("low = min([level, *(first - 1 for first in firsts)])", "low = level"),
     "P4": _sender("mark.at_ns - entry.last_ack.at_ns > RACE_NS:  # P4", "True:"),
     "P5": _PURGED,

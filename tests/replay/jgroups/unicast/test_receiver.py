@@ -10,7 +10,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.evidence import Life
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
-from tests.replay.builders import MS, B, Step
+from tests.replay.builders import MS, A, B, Step
 from tests.replay.jgroups.unicast.builders import (
     TICK,
     Heard,
@@ -806,6 +806,20 @@ def test_what_comes_behind_the_last_word_of_a_member_it_has_read_or_it_has_died(
     assert told.startswith("at least up to 2, at most up to 4: the rest came when its receiver")
     alive = heard(B, *story[:-2], 100, ack(4, 2))
     assert alive.told("delivered", "unknown") == {"delivered": [[1, 4]], "unknown": {}}
+
+
+@pytest.mark.rule("unicast P2")
+def test_of_a_run_that_goes_on_behind_the_last_word_the_first_message_was_read() -> None:
+    """n2-killC-slow: rows are runs, of which only the first and the last message have times."""
+    run = replace(data(3, 9), last_frame=4 * TICK)
+    story = [data(1, 2), TICK, ack(2, 1), run, 30, data(1, by=B, at=A), 12 * TICK]
+    told = heard(B, *story, data(9))
+    assert told.told("delivered", "outside_membership") == {
+        "delivered": [[1, 3]], "outside_membership": 2,
+    }  # fmt: skip
+    words = told.told("unknown")["unknown"]["delivered"]
+    assert words.startswith("at least up to 3, at most up to 9: ")
+    assert told.finding("UC027")["text"].startswith("At least ")
 
 
 @pytest.mark.rule("unicast P2")
