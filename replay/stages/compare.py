@@ -37,10 +37,14 @@ class Comparisons:
         self._networks = networks
         self._of = {network: _by_system() for network in sorted({*networks})}
         self._replayed: dict[Comparison, Replayed] = {}
-        there = [(name, own[name]) for own in self._of.values() for name in {*present} & own.keys()]
-        self.changed = frozenset(name for name, comparison in there if comparison.changes)
+        words = {*present}
+        there = [(name, one) for own in self._of.values() for name, one in own.items()]
+        self.changed = frozenset(name for name, one in there if one.changes and name in words)
         #: Whether figures rest on all streams.
-        self.reads_first = any(comparison.reads_first for _, comparison in there)
+        self.reads_first = any(
+            one.reads_first and not words.isdisjoint({name, *SYSTEMS[name].streams})
+            for name, one in there
+        )
 
     def note(self, row: ResultRow[StreamFigures]) -> None:
         comparison = self._at(row["capture"]).get(system_of(row))

@@ -36,6 +36,7 @@ from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, MemberEnds
 from seqaudit.replay.jgroups.evidence import CROSSING_NS, SECOND_NS
 from seqaudit.replay.jgroups.holes import LinkHoles
+from seqaudit.replay.jgroups.mcast.ending import ends, silent_ends
 from seqaudit.replay.jgroups.mcast.epoch import Epoch
 from seqaudit.replay.jgroups.mcast.models import Models
 from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
@@ -52,6 +53,7 @@ from seqaudit.replay.jgroups.mcast.streams import (
 )
 from seqaudit.replay.jgroups.members import ASKS_TO_JOIN, Members, SeenViews, View
 from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import RangeSet
 
 MOST_ASIDE: Final = 50_000  # rows until a member speaks again that a view had excluded
 #: One that leaves has gone by then: it waits 2 s for an answer (GMS.leave_timeout).
@@ -89,7 +91,7 @@ class McastEngine:
         self.leaving: Mark | None = None
         self.last: Mark | None = None  # of all events
         self._models = Models(self.parameters, vantage, self.seen)
-        self.reports_interval: dict[str, tuple[int, int]] = {}
+        self.reports_interval: dict[str, tuple[int, int, str]] = {}  # at least, at most, and why
         self._at = self._installed_at = Mark(-1, 0)  # of this event, and with which a view came in
         self._cast = False  # that view, by this member
 
@@ -151,7 +153,9 @@ class McastEngine:
             nothing_tells(self.streams.values())  # it goes on behind the view: for how long?
         self._is_gone()
         if life.ended_before(self.members.another):
-            self._may_have_ended()
+            self.reports_interval |= ends(self.streams, local)
+        elif self.excluded is None and self.last is not None:
+            self.reports_interval |= silent_ends(self.streams, life, local, self.last)
         for stream in self.streams.values():
             if (receiver := stream.receiver) is not None:
                 assert self.last is not None, "a stream has events"
@@ -208,15 +212,18 @@ class McastEngine:
         return stream
 
     def _open(self, stream: McastStream, low: int, *, known: bool, based: bool) -> ReceiverModel:
+        skip = self.epoch.skipped.pop(stream.sender, None)
         stream.receiver = self._models.receiver(
             stream.system,
-            low,
+            low if skip is None else skip.low,
             known=known,
             based=self.epoch.based_at if based else None,
             exact=self.epoch.tells_all(stream.sender, self._models.long_before),
             let_in=self._installed_at if stream.sender in self.epoch.let_in else None,
         )
         stream.receiver.beginning.begins(stream.told)
+        if skip is not None:
+            stream.receiver.merge(skip.level, skip.mark, RangeSet(), self._installed_at)
         self._came_meanwhile(stream, stream.receiver)
         return stream.receiver
 
@@ -402,18 +409,10 @@ class McastEngine:
         """A view ends them: this member has gone."""
         assert self.excluded is not None and self.members.local is not None
         mark, why = self.excluded
-        self._may_have_ended(event)
+        self.reports_interval |= ends(self.streams, self.members.local, event)
         for stream in self.streams.values():
             if stream.receiver is not None:
                 stream.receiver.end(mark, why)
-
-    def _may_have_ended(self, view: Event | None = None) -> None:
-        """Since when this member delivered nothing more nobody saw."""
-        for stream in self.streams.values():
-            receiver, local = stream.receiver, self.members.local
-            if receiver is not None and receiver.removed is None and local is not None:
-                told = stream.delivered_until(receiver, local, view)
-                self.reports_interval[stream.key] = told
 
     def _install_delivered(self, stream: McastStream) -> None:
         for view in stream.delivered_views():
@@ -471,7 +470,7 @@ class McastEngine:
                 self._came_meanwhile(stream, receiver)
         new = set() if current is None else set(view.members) - {*current.members, *digest}
         if self.epoch.joined or self._cast or self._casts():  # else it may not have joined yet
-            self.epoch.lets_in(event, view, new)
+            self.epoch.lets_in(event, view, new, part)
 
     def _forget_outsiders(self, view: View, event: Event) -> None:
         """The first view that this member installs without having joined: it founded its cluster,

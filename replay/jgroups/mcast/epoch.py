@@ -8,7 +8,7 @@ answer may be long on its way: no digest is older than what asked for it.
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.members import View
@@ -58,6 +58,14 @@ class JoinQueue:
         return rows
 
 
+class Skipped(NamedTuple):
+    """What a merge moved a window past of which nothing was heard: [low + 1, level]."""
+
+    low: int
+    level: int
+    mark: Mark  # of the view
+
+
 class Epoch:
     """One membership of the member at this point, from a join on.
 
@@ -68,11 +76,13 @@ class Epoch:
         based_at: when the last view told so; null: none did.
         asked: when this member first asked to join; null: the capture may not have that.
         let_in: senders that a view let in: what came of them before it was installed was dropped.
+        skipped: what merges moved windows past that have not been opened yet, by sender.
         waiting: what came before.
     """
 
     __slots__ = (
-        "_has_asked", "_told", "asked", "based_at", "bases", "joined", "let_in", "since", "waiting",
+        "_has_asked", "_out", "_told", "asked", "based_at", "bases", "joined", "let_in", "since",
+        "skipped", "waiting",
     )  # fmt: skip
 
     def __init__(self, since: Mark = EVER) -> None:
@@ -84,6 +94,8 @@ class Epoch:
         self._has_asked = False
         self.let_in: set[str] = set()
         self.waiting = JoinQueue()
+        self.skipped: dict[str, Skipped] = {}
+        self._out: dict[str, int] = {}  # bases of who is out of the view
         self._told: dict[str, Mark | None] = {}  # by a digest that is not older than this
 
     def asks(self, event: Event, local: str | None) -> None:
@@ -113,19 +125,40 @@ class Epoch:
             if member not in self.bases:
                 self.bases[member], self._told[member] = int(levels[0]), asked
 
-    def lets_in(self, event: Event, view: View, newcomers: set[str]) -> None:
+    def lets_in(self, event: Event, view: View, newcomers: set[str], part: set[str] | None) -> None:
         """A view is installed that may have members which had no windows here. Who is not in it has
-        none; one that nothing was heard of yet is replaced by a merge as any other (R15, R19)."""
+        none; one that nothing was heard of yet is replaced by a merge as any other (R15, R19).
+
+        Args:
+            part: who was in this member's part of the cluster, if the view merges; null: not told.
+        """
         merged = event.details().get("digest") if event.details().get("merge") else None
         for member in set(self.bases) - set(view.members):
-            del self.bases[member]
+            self._out[member] = self.bases.pop(member)
         for member, levels in (merged or {}).items():
-            if self.bases.get(member, int(levels[0])) < int(levels[0]):
-                del self.bases[member]
+            self._moves(
+                member, int(levels[0]), event.first_mark(), cut_off=member not in (part or ())
+            )
         known = set(self.bases)
         self._based(event, None)
         self.bases = dict.fromkeys(newcomers, 0) | self.bases
         self.let_in |= self.bases.keys() - known
+        self._out = {who: low for who, low in self._out.items() if who not in self.bases}
+
+    def _moves(self, member: str, level: int, mark: Mark, *, cut_off: bool) -> None:
+        """A merge says where the window of a sender begins that nothing was heard of.
+
+        Args:
+            cut_off: it was in another part. What one in this member's own has sent and nobody heard
+                is not in the capture.
+        """
+        low = self.bases.get(member, self._out.get(member, level))
+        if low >= level:
+            return
+        if cut_off:
+            before = self.skipped.get(member)
+            self.skipped[member] = Skipped(low if before is None else before.low, level, mark)
+        self.bases.pop(member, None)
 
     def tells_all(self, sender: str, long_before: Callable[[Mark], bool]) -> bool:
         """Does its base say what a sender had sent before the capture began? Who is new had sent

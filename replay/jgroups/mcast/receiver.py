@@ -364,6 +364,19 @@ class ReceiverModel(SpokenWindow):
         self.own = OwnLevel(low)
         self.acks.begin(low)
 
+    def owes_ack(self, word: Mark, end_ns: int) -> bool:
+        """Has it owed an ACK for three ticks at the end, for what came behind its member's last
+        word and was deliverable (R8)?"""
+        schedule = self.acks.schedule
+        if schedule is None or self.removed is not None:
+            return False
+        due_ns = end_ns - 3 * schedule.tick_ns
+        return any(
+            word.frame < last.frame and last.at_ns < due_ns and self.own.level < stop - 1
+            for first, stop, last in self._recent
+            if first <= self.window.low
+        )
+
     def finish(self, end_ns: int, until_ns: int, *, over: bool = True) -> None:
         """What is missing now never comes (V2); see ``end_missing``."""
         self._finish_removed()

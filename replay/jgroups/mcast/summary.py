@@ -68,13 +68,9 @@ def _received(
     *,
     over: bool,
 ) -> None:
-    interval = engine.reports_interval.get(stream.key)
-    if interval is not None:
-        row["delivered_interval"] = list(interval)
-        row["unknown"]["delivered"] = (
-            "this member died or left, or another one at its host took its place; it delivered at "
-            "least up to its last ACK and at most up to the view without it"
-        )
+    if told := engine.reports_interval.get(stream.key):
+        least, most, why = told
+        row["delivered_interval"], row["unknown"]["delivered"] = [least, most], why
     stream_rows.received(row, receiver, over=over, unasked=True)  # any member may have asked
     row["outside_window"] = receiver.outside_window.ranges.total()
     if receiver.waited or receiver.doubts.untold:

@@ -97,6 +97,8 @@ def _received(
             f"at least up to {facts.unread[0]}, at most up to {facts.unread[1]}: the rest came "
             "when its receiver sent nothing more, which read it, or had died"
         )
+        if machine.goes_on_behind:
+            row["delivered"] = None
     row["start_known"] = received.start_known or received.start == 1
     row["redelivered"] = facts.redelivered_count
     row["dropped_without_window"] = facts.without_window_count

@@ -311,6 +311,31 @@ def test_a_merge_digest_skips_what_was_sent_while_its_sender_was_out_of_the_view
 
 
 @pytest.mark.rule("R19")
+@pytest.mark.parametrize("out", [(), (view("AB", 3, 2),)])
+def test_a_merge_skips_what_a_sender_sent_of_which_nothing_was_heard(
+    out: tuple[Event, ...],
+) -> None:
+    """n2-split: its first messages were sent in the other part of the cluster."""
+    merge = view("ABC", 4, 2 + len(out), digest={"A": (1, 1), "C": (6, 6)}, merge=True)
+    told = heard("B", JOINED, msg(1), *out, merge, msg(7, by=C))
+    assert told.delivered(C) == [[7, 7]]
+    assert told.findings() == [("MC021", "likely", [[1, 6]])]
+    assert told.told("lost", "delivered_unsure", sender=C) == {
+        "lost": None, "delivered_unsure": [[1, 6]],
+    }  # fmt: skip
+
+
+@pytest.mark.rule("R19")
+def test_what_one_of_its_own_part_sent_unheard_no_merge_skipped() -> None:
+    merge = view("ABC", 4, 2, digest={"A": (1, 1), "C": (6, 6)}, merge=True)
+    detail = json.loads(merge.detail or "{}")
+    detail["view"]["subgroups"] = [{"id": [A, 3], "members": [A, B, C]}]
+    told = heard("B", JOINED, msg(1), replace(merge, detail=json.dumps(detail)), msg(7, by=C))
+    assert told.findings() == []
+    assert told.delivered(C) == [[7, 7]]
+
+
+@pytest.mark.rule("R19")
 def test_what_a_merge_skips_and_nobody_asked_for_is_never_counted_as_lost() -> None:
     # merge-nakack2 at C, without what came in 2 s: 204 was sent when the path was whole again.
     merge = view("ABC", 4, 32, digest={"A": (31, 31), "C": (40, 40)}, merge=True)
@@ -688,6 +713,25 @@ def test_where_no_view_can_be_read_who_speaks_later_than_others_may_have_joined_
     # u4n4-clean C at 96 bytes: message 1 is the view before the one that lets C in.
     assert heard("C", msg(1), msg(1, 2, by=C), msg(2, 4)).told("delivered") == {"delivered": None}
     assert heard("C", msg(1, by=C), msg(1, 4)).delivered() == [[1, 4]]
+
+
+@pytest.mark.rule("V12")
+@pytest.mark.parametrize(("quiet_ms", "interval"), [(2_900, None), (3_100, [2, 4])])
+def test_one_that_owes_an_ack_for_three_ticks_has_died_or_is_stopped(
+    quiet_ms: int, interval: list[int] | None
+) -> None:
+    """n4-killC-slow: the view without it is not in the capture."""
+    story = (JOINED, msg(1, 2), ack(2), 50, msg(3, 4), quiet_ms, msg(1, by=C))
+    told = heard("B", *story)
+    assert told.told("delivered", "delivered_interval") == {
+        "delivered": [[1, 4]], "delivered_interval": interval,
+    }  # fmt: skip
+    lacking = heard("B", *story[:-2], msg(6), quiet_ms, msg(1, by=C))
+    assert lacking.gaps() == [
+        ("not asked for" if interval is None else "open at the member's end", [[5, 5]])
+    ]
+    alive = heard("B", *story, ack(4))
+    assert alive.told("delivered_interval") == {"delivered_interval": None}
 
 
 def test_what_came_behind_the_last_own_word_of_one_that_another_followed_it_had_or_not() -> None:

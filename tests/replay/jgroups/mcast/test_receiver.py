@@ -168,7 +168,7 @@ def test_low_plus_capacity_itself_still_fits() -> None:
 
 @pytest.mark.rule("R4")
 def test_what_fits_of_a_list_that_does_not_is_no_late_arrival() -> None:
-    story = (JOINED, msg(3, 8), xmit_rsp(1, 2), 3000, msg(1, by=C))  # 3-4 fit, 5-8 do not
+    story = (JOINED, msg(3, 8), xmit_rsp(1, 2), ack(4), 3000, msg(1, by=C))  # 3-4 fit, 5-8 do not
     told = heard("B", *story, capacity=4)
     assert told.delivered() == [[1, 4]]
     assert told.gaps() == [("recovered", [[1, 2]]), ("unrecovered", [[5, 8]])]
