@@ -407,7 +407,7 @@ class JudgedStream(KeptGaps):
             earlier = gap.parts.setdefault(Outcome.BEFORE, Part())
             earlier.first = earlier.first or part.first
             earlier.last = part.last or earlier.last
-            earlier.requests = part.requests
+            earlier.requests, earlier.pieces = part.requests, part.pieces
             earlier.delivered = part.delivered or earlier.delivered
             for piece in taken:
                 size = piece[1] - piece[0]
@@ -529,7 +529,7 @@ class JudgedStream(KeptGaps):
         moved = taken.ranges.remove(first, stop)
         late = gap.parts.setdefault(Outcome.REORDERED, Part())
         late.first, late.last, late.delivered = taken.first, taken.last, taken.delivered
-        late.requests = taken.requests
+        late.requests, late.pieces = taken.requests, taken.pieces
         for piece in moved:
             size = piece[1] - piece[0]
             late.ranges.add(*piece)

@@ -30,9 +30,10 @@ from seqaudit.replay.jgroups.mcast.sender import SenderModel, Stall
 from seqaudit.replay.jgroups.report_rows import CapacityRow
 from seqaudit.replay.jgroups.stream import NumberedStream
 from seqaudit.replay.sequence.durations import shown, slowest
-from seqaudit.replay.sequence.gaps import Gap, Outcome, repaired_after
+from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import Range, RangeSet
+from seqaudit.replay.sequence.repairs import repaired_after
 
 #: CP007, why the receiver had what this capture does not hold, or may have had it.
 _SILENT: Final = (
@@ -145,7 +146,8 @@ class WindowReporter(Reporter[S]):
         for outcome in (Outcome.RECOVERED, Outcome.EITHER, Outcome.REPAIRED):
             for part in window.before.get(outcome, ()):
                 earlier.add(*part)
-        times = [ns for gap in _touching(gaps, ranges) if (ns := repaired_after(gap)) is not None]
+        touched = _touching(gaps, ranges)
+        times = [ns for gap in touched if (ns := repaired_after(gap, ranges)) is not None]
         of_unseen = " (of {unseen} the repair is not in this capture)" if unseen else ""
         yield from self._of_gaps(
             stream, rule, gaps, ranges, PLACED if unseen else SHOWN,

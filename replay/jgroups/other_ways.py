@@ -11,9 +11,9 @@ from seqaudit.replay.sequence.gaps import (
     Gap,
     Mark,
     Outcome,
-    repaired_after,
 )
 from seqaudit.replay.sequence.ranges import Range, RangeSet
+from seqaudit.replay.sequence.repairs import repaired_after
 
 #: How gaps end that a repair filled.
 REPAIRS: Final = (Outcome.RECOVERED, Outcome.REPAIRED)

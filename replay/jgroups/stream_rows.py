@@ -268,20 +268,23 @@ def gap_rows(
     unsure = RangeSet() if window is None else repaired_unsure(window, unasked=unasked)
     yet = RangeSet() if window is None else window.ways.yet
     until_ns = None if window is None else window.open_until_ns
+    others = RangeSet() if window is None else window.ways.by_others
     for row in gap.rows():
         outcome = WENT_ON.get(Outcome(row["outcome"]), row["outcome"])
-        for seqnos, ended, open_ in _parted(row, outcome, unsure, yet):
-            told: GapFigures = {
-                **row,
-                "seqnos": inclusive(seqnos),
-                "count": seqnos.total(),
-                "outcome": names.get(ended, ended),
-                "system": system,
-                "placed": placed(*by_outcome(ended, role, row["requests"])),
-            }
-            if open_ and until_ns is not None:
-                told["open_until_ns"] = until_ns
-            yield told
+        for part, ended, open_ in _parted(row, outcome, unsure, yet):
+            for seqnos, asked in ((part - others, True), (part & others, False)):
+                if not seqnos:
+                    continue
+                some = gap.of_some(row, seqnos, asked=asked)
+                told: GapFigures = {
+                    **some,
+                    "outcome": names.get(ended, ended),
+                    "system": system,
+                    "placed": placed(*by_outcome(ended, role, some["requests"])),
+                }
+                if open_ and until_ns is not None:
+                    told["open_until_ns"] = until_ns
+                yield told
 
 
 def _parted(

@@ -25,6 +25,8 @@ MAX_KEPT_GAPS: Final = 10_000
 
 #: Requests of a gap that are told one by one: the first ones, and the last.
 MAX_ASKS: Final = 8
+#: Pieces of a part of a gap, each with its time.
+MAX_PIECES: Final = 256
 
 #: What revealed a gap, as the report says it.
 BY_SEQNO: Final = "a higher seqno"
@@ -209,10 +211,26 @@ class Part:
     last: Mark | None = None  # when the last of them came
     delivered: Mark | None = None  # when the last of them could be handed on
     requests: int | None = None  # until the last of them came; null: all for the gap
+    pieces: list[tuple[Range, Mark]] = field(default_factory=list)  # where they came apart
+
+    def came(self, piece: Range, last: Mark) -> None:
+        """A piece of it came, which is not among its seqnos yet."""
+        if self.last is not None and (self.pieces or self.last != last):
+            self.pieces = self.pieces or [(own, self.last) for own in self.ranges]
+            if len(self.pieces) < MAX_PIECES:
+                self.pieces.append((piece, last))
+        self.last = last
+
+    def last_of(self, ranges: RangeSet) -> Mark | None:
+        """When the last of some of its seqnos came; of those that came apart in too many pieces,
+        the last of all."""
+        own = [last for piece, last in self.pieces if ranges.within(*piece)]
+        whole = not self.pieces or len(self.pieces) >= MAX_PIECES
+        return self.last if whole else max(own, default=self.last, key=_in_capture)
 
     def emptied(self) -> "Part":
         """Its times, for seqnos that ended another way than was thought."""
-        return replace(self, ranges=RangeSet())
+        return replace(self, ranges=RangeSet(), pieces=list(self.pieces))
 
 
 @dataclass(slots=True)
@@ -282,6 +300,26 @@ class Gap:
         were asked for was not."""
         requests = self.requests if part.requests is None else part.requests
         return (self.requested if requests else None), requests
+
+    def of_some(self, row: GapFigures, seqnos: RangeSet, *, asked: bool) -> GapFigures:
+        """The row of a part, of some of its seqnos.
+
+        Args:
+            asked: they were asked for, if any of the part were.
+        """
+        part = self.parts[Outcome(row["outcome"])]
+        requested, requests = self._asked_for(part) if asked else (None, 0)
+        last = part.last_of(seqnos)
+        return {
+            **row,
+            "seqnos": inclusive(seqnos),
+            "count": seqnos.total(),
+            "requested_frame": requested.frame if requested else None,
+            "requested_after_ns": between(self.revealed, requested),
+            "requests": requests,
+            "repaired_frame": last.frame if last else None,
+            "repaired_after_ns": between(requested or self.revealed, last),
+        }
 
     def rows(self, open_until_ns: int | None = None) -> list[GapFigures]:
         """The report's gap rows, one an outcome.
@@ -371,10 +409,8 @@ def between(start: Mark | None, stop: Mark | None) -> int | None:
     return stop.at_ns - start.at_ns
 
 
-def repaired_after(gap: Gap) -> int | None:
-    """From the moment when a gap showed to the last of its repairs, in ns; null without any."""
-    part = gap.parts.get(Outcome.RECOVERED)
-    return None if part is None or part.last is None else part.last.at_ns - gap.revealed.at_ns
+def _in_capture(mark: Mark) -> int:
+    return mark.frame
 
 
 Judge = Callable[[Gap, Range, Arrival], Outcome]
@@ -544,11 +580,11 @@ class GapTracker:
     ) -> None:
         gap.open.remove(*piece)
         part = gap.parts.setdefault(outcome, Part())
+        if last is not None:
+            part.came(piece, last)
+            part.requests = gap.requests
         part.ranges.add(*piece)
         part.first = part.first or first or last
-        part.last = last or part.last
-        if last is not None:
-            part.requests = gap.requests
         self._filled(gap, piece, outcome, part)
         if not gap.open:
             self._leave(gap)

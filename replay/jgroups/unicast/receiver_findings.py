@@ -13,7 +13,8 @@ from seqaudit.replay.jgroups.unicast.receiver_facts import Facts
 from seqaudit.replay.jgroups.unicast.reporter import UnicastReporter
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.sequence.durations import shown
-from seqaudit.replay.sequence.gaps import Mark, Outcome, repaired_after
+from seqaudit.replay.sequence.gaps import Mark, Outcome
+from seqaudit.replay.sequence.repairs import repaired_after
 
 #: Copies that are worth an average (UC045).
 MANY_COPIES: Final = 10

@@ -8,6 +8,7 @@ from seqaudit.decoders.contract.events import compact
 from seqaudit.replay.sequence import gaps
 from seqaudit.replay.sequence.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
 from seqaudit.replay.sequence.ranges import Range, RangeSet
+from seqaudit.replay.sequence.repairs import repaired_after
 from tests.replay.builders import ranges
 
 EVENTS = st.one_of(
@@ -191,3 +192,24 @@ def test_a_message_that_asks_for_several_ranges_of_a_gap_asks_once() -> None:
         ("ask", 5, 2, 6), ("come", 6, 2, 6),
     )  # fmt: skip
     assert (row["requested_frame"], row["requests"]) == (4, 2)
+
+
+def test_of_what_came_apart_each_has_its_own_time() -> None:
+    """n4-last: the last message is asked for alone, and what is below it comes a tick later."""
+    closed: list[Gap] = []
+    tracker = GapTracker(1, lambda *_: Outcome.RECOVERED, closed.append, lambda *_: None)
+    for frame, first, stop in ((1, 1, 2), (2, 7, 8), (4, 6, 7), (5, 3, 4), (6, 2, 3), (6, 4, 6)):
+        mark = mark_of(frame)
+        if frame == 4:
+            tracker.request(6, 7, mark_of(3))
+        came = Arrival(mark, mark, repair=False, fresh_id=None, last_fresh_id=None)
+        tracker.arrive(first, stop, came, gaps.BY_SEQNO)
+    (gap,) = closed
+    (row,) = gap.rows()
+    assert (row["repaired_frame"], row["requests"]) == (6, 1)
+    some = gap.of_some(row, RangeSet([(6, 7)]), asked=True)
+    assert (some["seqnos"], some["repaired_frame"], some["requests"]) == ([[6, 6]], 4, 1)
+    assert repaired_after(gap, RangeSet([(6, 7)])) == mark_of(4).at_ns - mark_of(2).at_ns
+    others = gap.of_some(row, RangeSet([(3, 4)]), asked=False)
+    assert (others["repaired_frame"], others["requested_frame"], others["requests"]) == (5, None, 0)
+    assert repaired_after(gap) == mark_of(6).at_ns - mark_of(2).at_ns
