@@ -49,6 +49,12 @@ EARLY: Final = (
     "cannot be told: it was used before the first tick of its member's clock, so its age may be "
     "greater than it seems, and whether a view opened it again is not known"
 )
+OTHER_TIMERS: Final = (
+    "cannot be told: this member sent a CLOSE sooner than the default timeouts let it, so its own "
+    "are shorter, and are not given"
+)
+#: By how much a timer may seem to end too soon: its clock ticks every 500 ms.
+CLOCK_NS: Final = 1_000_000_000
 TOO_MANY: Final = "cannot be told: it changed more often than is kept"
 
 #: A state, since when, and why; null: cannot be told.
@@ -60,6 +66,22 @@ class Timeouts(NamedTuple):
 
     expiry_ns: int
     close_ns: int
+
+
+class Timers:
+    """Those of one member, for all of its connections.
+
+    Args:
+        given: somebody said how long they are.
+
+    Attributes:
+        refuted: a CLOSE of its own shows that they are shorter.
+    """
+
+    def __init__(self, timeouts: Timeouts, *, given: bool) -> None:
+        self.timeouts = timeouts
+        self.given = given
+        self.refuted = False
 
 
 class PeerView(NamedTuple):
@@ -92,8 +114,8 @@ class ConnectionLives:
         early: may the member's clock not have ticked yet at a moment?
     """
 
-    def __init__(self, timeouts: Timeouts, early: Callable[[Mark], bool]) -> None:
-        self.timeouts = timeouts
+    def __init__(self, timers: Timers, early: Callable[[Mark], bool]) -> None:
+        self.timers = timers
         self.early = early
         self.views: list[PeerView] = []  # that were installed at the member, in order
         self.more_from: Mark | None = None  # the first view that is not kept
@@ -115,7 +137,7 @@ class ConnectionLife:
 
     def __init__(self, lives: ConnectionLives) -> None:
         self._lives = lives
-        self._timeouts = lives.timeouts
+        self._timeouts = lives.timers.timeouts
         self._early = lives.early
         self._happened: list[_Happening] = []
         self._full = False
@@ -138,6 +160,20 @@ class ConnectionLife:
                 before.last = mark
                 return
         self._add(_Happening(_What.USED, mark, why, early=early))
+
+    def close_sent(self, mark: Mark) -> None:
+        """A CLOSE tells that its timers have removed it: after both since it was used, or after the
+        second one since a view without the peer."""
+        timers, used = self._lives.timers, next(reversed(self._happened), None)
+        if used is not None and used.what is not _What.CLOSED and not used.early:
+            expiry_ns, close_ns = self._timeouts
+            views = [view.mark for view in self._lives.views if not view.with_peer]
+            begins = [used.last.at_ns + expiry_ns]
+            begins += [view.at_ns for view in views if view.frame > used.last.frame]
+            least_ns = min(begins) + close_ns
+            if not timers.given and expiry_ns and close_ns:
+                timers.refuted |= mark.at_ns + CLOCK_NS < least_ns
+        self.closed(mark, "CLOSE")
 
     def closed(self, mark: Mark, why: str) -> None:
         """Its entry was removed, or replaced."""
@@ -185,6 +221,9 @@ class ConnectionLife:
         if self._full or more is not None:
             last = states[-1][1] if states else Mark(0, 0)
             return [*states, (None, last if more is None else more, TOO_MANY)], []
+        if self._lives.timers.refuted and states and states[-1][0] in (OPEN, CLOSING):
+            last = max(self._happened[-1].last, states[-1][1], key=lambda mark: mark.frame)
+            return [*states, (None, last, OTHER_TIMERS)], []
         if goes_on:
             told.idle()
         return states, told.changes[len(states) :]

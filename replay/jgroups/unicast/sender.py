@@ -255,7 +255,7 @@ class SenderMachine:
         facts = self.facts_of(stream)
         facts.closed = mark
         entry = self.entry
-        stream.life_in(self._lives).closed(mark, "CLOSE")
+        stream.life_in(self._lives).close_sent(mark)
         if entry is not None and entry.stream is stream:
             self._remove(entry, facts, mark)
 

@@ -7,6 +7,7 @@ from seqaudit.replay.jgroups.unicast.connection_states import (
     TOO_MANY,
     ConnectionLives,
     Timeouts,
+    Timers,
 )
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -17,8 +18,10 @@ def at(second: int) -> Mark:
     return Mark(second, second * SECOND)
 
 
-def lives_with_views(*views: tuple[int, bool]) -> ConnectionLives:
-    lives = ConnectionLives(Timeouts(60 * SECOND, 60 * SECOND), lambda mark: False)
+def lives_with_views(*views: tuple[int, bool], given: bool = False) -> ConnectionLives:
+    lives = ConnectionLives(
+        Timers(Timeouts(60 * SECOND, 60 * SECOND), given=given), lambda _: False
+    )
     for second, with_peer in views:
         lives.view(at(second), with_peer=with_peer)
     return lives
@@ -45,3 +48,28 @@ def test_behind_the_views_that_are_kept_no_state_is_told(monkeypatch: pytest.Mon
     ]  # fmt: skip
     assert told[-1][2] == TOO_MANY
     assert later == []
+
+
+@pytest.mark.parametrize(
+    ("close", "views", "given", "state"),
+    [
+        (121, (), False, "OPEN"),  # after 60 s and 60 s, by a clock that ticks every 500 ms
+        (119, (), False, None),
+        (119, (), True, "OPEN"),
+        (72, ((10, False), (80, True)), False, "OPEN"),  # out of the view it has 60 s
+        (65, ((10, False), (80, True)), False, None),
+    ],
+)
+def test_a_close_that_comes_too_soon_shows_that_the_timers_are_not_the_default_ones(
+    close: int, views: tuple[tuple[int, bool], ...], given: bool, state: str | None
+) -> None:
+    """u3-idle8: closed after 2.4 s without use, and said to be OPEN at the end."""
+    lives = lives_with_views(*views, given=given)
+    first, second = lives.begin(), lives.begin()
+    first.used(at(1), "sending")
+    first.close_sent(at(close))
+    second.used(at(close + 10), "sending")
+    told, later = second.tell(reaped_silently=False, goes_on=True)
+    assert told[-1][:2] == (state, at(close + 10))
+    assert bool(later) is (state is not None)
+    assert first.tell(reaped_silently=False, goes_on=True)[0][-1][0] == "CLOSED"

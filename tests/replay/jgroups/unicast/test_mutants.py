@@ -42,7 +42,7 @@ _STALE: Final = _sender("return not newer(event.stamp, entry.last_stamp)", "retu
 _ANSWER: Final = _sender("{expected, entry.acked + 1}", "{expected + 1, entry.acked + 2}")
 _HIGHEST: Final = _sender("if stop - first == 1 and first == entry.sent:", "if False:")
 _EXPIRED: Final = _states("self._enter(CLOSING, expired, IDLE)")
-_REMOVED: Final = _sender('stream.life_in(self._lives).closed(mark, "CLOSE")')
+_REMOVED: Final = _sender("stream.life_in(self._lives).close_sent(mark)")
 _WITHOUT: Final = _states('self._enter(CLOSING, mark, "a view without the peer")')
 _PURGED: Final = _sender("purged.append((first, min(stop, entry.acked + 1)))")
 _SENDING: Final = _sender('stream.life_in(self._lives).used(moment, "sending")')
