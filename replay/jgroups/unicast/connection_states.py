@@ -21,6 +21,9 @@ uses an entry before has the time at which the member was made, which no frame s
 application starts it then, or some seconds later. Such an age is taken as it seems, until a view
 with the peer comes that may find the entry CLOSING: then its age begins anew, else it goes on. From
 the first moment at which the two lead to different states on it cannot be told which one it has.
+
+So it is where a view with the peer comes about when ``expiry`` ends: ages are those of a clock that
+ticks every 500 ms, and entries are looked at as often.
 """
 
 from bisect import bisect_left
@@ -49,12 +52,18 @@ EARLY: Final = (
     "cannot be told: it was used before the first tick of its member's clock, so its age may be "
     "greater than it seems, and whether a view opened it again is not known"
 )
+ROUNDED: Final = (
+    "cannot be told: a view with the peer came about when conn_expiry_timeout ended, by a clock "
+    "that ticks every 500 ms, and whether it opened it again is not known"
+)
 OTHER_TIMERS: Final = (
     "cannot be told: this member sent a CLOSE sooner than the default timeouts let it, so its own "
     "are shorter, and are not given"
 )
-#: By how much a timer may seem to end too soon: its clock ticks every 500 ms.
-CLOCK_NS: Final = 1_000_000_000
+#: By how much a timer may end sooner than it seems: the clock of entries ticks every 500 ms.
+SOONER_NS: Final = 500_000_000
+#: By how much later: timers are looked at every 500 ms, and with some jitter.
+LATER_NS: Final = 1_100_000_000
 TOO_MANY: Final = "cannot be told: it changed more often than is kept"
 
 #: A state, since when, and why; null: cannot be told.
@@ -172,7 +181,7 @@ class ConnectionLife:
             begins += [view.at_ns for view in views if view.frame > used.last.frame]
             least_ns = min(begins) + close_ns
             if not timers.given and expiry_ns and close_ns:
-                timers.refuted |= mark.at_ns + CLOCK_NS < least_ns
+                timers.refuted |= mark.at_ns + 2 * SOONER_NS < least_ns
         self.closed(mark, "CLOSE")
 
     def closed(self, mark: Mark, why: str) -> None:
@@ -238,6 +247,7 @@ class _Told:
         _sure: when it was OPEN for certain, in ns: it was not CLOSING before.
         _doubt: from when on it may be CLOSING, in ns, as its age may be greater than it seems.
         _gone: it may have been removed, and only a use would show that it was not.
+        _why: it cannot be told.
     """
 
     def __init__(self, timeouts: Timeouts, *, reaped_silently: bool) -> None:
@@ -249,6 +259,7 @@ class _Told:
         self._least = self._sure = 0
         self._doubt: int | None = None
         self._gone = False
+        self._why = EARLY
 
     @property
     def _state(self) -> str | None:
@@ -273,7 +284,7 @@ class _Told:
             return
         self._enter(OPEN, mark, happening.why)
         self._begin(last, last.at_ns)
-        self._sure, self._gone = last.at_ns, False
+        self._sure, self._gone, self._why = last.at_ns, False, EARLY
         early = last.at_ns + self._expiry_ns - MADE_BEFORE_NS
         self._doubt = max(early, last.at_ns) if happening.early and self._expiry_ns else None
 
@@ -290,12 +301,18 @@ class _Told:
             self._enter(CLOSING, mark, "a view without the peer")
             self._begin(mark, began)
         elif view.with_peer and self._state == OPEN:
-            if self._doubt is not None and self._doubt < mark.at_ns:
+            due_ns = self._since.at_ns + self._expiry_ns - SOONER_NS
+            soon = bool(self._expiry_ns) and due_ns < mark.at_ns
+            if soon or (self._doubt is not None and self._doubt < mark.at_ns):
                 self._begin(mark, self._least)  # the view may have opened it again
                 self._sure = self._doubt = mark.at_ns
+                self._why = ROUNDED if soon else self._why
         elif view.with_peer and self._state != OPEN:
             began = mark.at_ns
-            if self._state is None:  # it may have been OPEN still: then its age goes on
+            if self._state == CLOSING and self._is_just_over(mark):
+                self._why = ROUNDED
+                began = self._least - self._expiry_ns
+            elif self._state is None:  # it may have been OPEN still: then its age goes on
                 began = max(self._least, began - self._expiry_ns)
             else:
                 self._doubt = None
@@ -314,6 +331,10 @@ class _Told:
             return self._least
         return max(self._least + self._expiry_ns, self._sure)
 
+    def _is_just_over(self, mark: Mark) -> bool:
+        """Did its timer end so shortly before that it may be OPEN still?"""
+        return self.changes[-1][2] == IDLE and mark.at_ns < self._since.at_ns + LATER_NS
+
     def _expire(self, now: Mark | None) -> None:
         """What its timer led to before now; null: whatever it leads to."""
         if not self._expiry_ns or self._gone or self._state not in (OPEN, None):
@@ -321,7 +342,7 @@ class _Told:
         since = self._since
         earliest, latest = self._closing_from(), since.at_ns + self._expiry_ns
         if earliest < latest and (now is None or earliest < now.at_ns):
-            self._enter(None, Mark(since.frame, earliest), EARLY)
+            self._enter(None, Mark(since.frame, earliest), self._why)
         removed = earliest < latest and self._reaps() and earliest + self._close_ns < latest
         if not removed and (now is None or latest < now.at_ns):
             expired = Mark(since.frame, latest)
@@ -342,7 +363,7 @@ class _Told:
         closing_ns = since.at_ns if self._state == CLOSING else since.at_ns + self._expiry_ns
         latest = closing_ns + self._close_ns
         if earliest < latest and (now is None or earliest < now.at_ns):
-            self._enter(None, Mark(since.frame, earliest), EARLY)
+            self._enter(None, Mark(since.frame, earliest), self._why)
             self._gone = True
         if now is None or latest < now.at_ns:
             self._enter(CLOSED, Mark(since.frame, latest), REAPED)

@@ -73,3 +73,28 @@ def test_a_close_that_comes_too_soon_shows_that_the_timers_are_not_the_default_o
     assert told[-1][:2] == (state, at(close + 10))
     assert bool(later) is (state is not None)
     assert first.tell(reaped_silently=False, goes_on=True)[0][-1][0] == "CLOSED"
+
+
+@pytest.mark.rule("unicast A20")
+@pytest.mark.parametrize(
+    ("view_ms", "states"),
+    [
+        (60_400, ["OPEN", "CLOSING"]),  # still OPEN: its age goes on
+        (60_600, ["OPEN", None, "CLOSING"]),
+        (61_900, ["OPEN", "CLOSING", "OPEN", None, "CLOSING"]),
+        (62_200, ["OPEN", "CLOSING", "OPEN", "CLOSING"]),  # opened again, for 60 s
+    ],
+)
+def test_whether_a_view_about_the_end_of_a_timer_opened_an_entry_again_cannot_be_told(
+    view_ms: int, states: list[str | None]
+) -> None:
+    """u3-viewidle8: a view 60 ms behind found it OPEN still, and did not begin its age anew."""
+    lives = lives_with_views(given=True)
+    lives.view(Mark(2, view_ms * 1_000_000), with_peer=True)
+    life = lives.begin()
+    life.used(at(1), "sending")
+    told, later = life.tell(reaped_silently=False, goes_on=True)
+    assert [state for state, *_ in [*told, *later]] == states
+    if states[-2] is None:
+        assert later[0][1].at_ns == max(view_ms * 1_000_000, 61 * SECOND)
+        assert later[-1][1].at_ns == view_ms * 1_000_000 + 60 * SECOND
