@@ -57,6 +57,12 @@ _NOT_ASKED_FOR: Final = (
     "{count|it|them}, or the capture missed the requests; whether {count|it was|they were} lost "
     "cannot be told."
 )
+_BEHIND_WORD: Final = (
+    "{count:message} of {sender_member} {count|is|are} not in this capture, and {receiver_member} "
+    "sent nothing more when it had to ask for {count|it|them}: it had died, or was stopped, or had "
+    "{count|it|them} and the capture missed {count|it|them}; whether {count|it was|they were} lost "
+    "cannot be told."
+)
 _NOBODY_YET: Final = (
     "{count:message} of {sender_member} {count|is|are} not in this capture, and the receive window "
     "ended before its scan for missing messages had to ask for {count|it|them}: {count|it|they} "
@@ -274,6 +280,7 @@ class WindowReporter(Reporter[S]):
         passed_over = RangeSet(
             [*_taken(never, window.passed_over), *_taken(untold, window.passed_over)]
         )
+        behind_word = _taken(never, window.ways.behind_word)
         stopped = RangeSet(parts_of(gaps, Outcome.STOPPED))
         earlier = window.before.get(Outcome.UNRECOVERED, RangeSet())
         for rule, some, claim, text in (
@@ -281,6 +288,7 @@ class WindowReporter(Reporter[S]):
             ("CP007", left_out, PLACED, _LEFT_OUT),
             ("CP007", ranges, PLACED, _ACKNOWLEDGED),
             ("CP007", passed_over, UNDECIDABLE, _PASSED_OVER),
+            ("CP007", behind_word, UNDECIDABLE, _BEHIND_WORD),
             ("CP007", never, UNDECIDABLE, _NOT_ASKED_FOR),
             ("CP007", untold, UNDECIDABLE, _NOBODY_YET),
             ("CP007", stopped, UNDECIDABLE, _NO_LONGER_ASKED_FOR),

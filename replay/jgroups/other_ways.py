@@ -27,6 +27,8 @@ class OtherWays:
     shows.
 
     Attributes:
+        behind_word: never asked for by a member that said nothing more when it had to ask: it had
+            died, or had it.
         by_others: repaired without an own request, and older than its copy by no IP id.
         by_rebuilt: asked for by no window but one built anew: the one before may have had it.
         had: of these, where the capture is shown to lack words of the receiver in between.
@@ -43,6 +45,7 @@ class OtherWays:
     """
 
     by_others: RangeSet = field(default_factory=RangeSet)
+    behind_word: RangeSet = field(default_factory=RangeSet)
     by_rebuilt: RangeSet = field(default_factory=RangeSet)
     had: RangeSet = field(default_factory=RangeSet)
     for_no_window: RangeSet = field(default_factory=RangeSet)

@@ -20,6 +20,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.acked_copies import OwnLevel
 from seqaudit.replay.jgroups.evidence import (
     HORIZON_NS,
+    SECOND_NS,
 )
 from seqaudit.replay.jgroups.mcast.removal import SENDER_LEFT, Removal
 from seqaudit.replay.jgroups.mcast.spoken import SpokenWindow
@@ -380,8 +381,15 @@ class ReceiverModel(SpokenWindow):
     def finish(self, end_ns: int, until_ns: int, *, over: bool = True) -> None:
         """What is missing now never comes (V2); see ``end_missing``."""
         self._finish_removed()
-        if self.removed is None:
-            self._finish(end_ns, until_ns, over=over)
+        if self.removed is not None:
+            return
+        self._finish(end_ns, until_ns, over=over)
+        # the second tick from then on asks, and ticks may be a second apart by default (5.1)
+        to_ask_ns = max(self._tick_ns(), SECOND_NS) * 24 // 10 + 50_000_000
+        for gap in self.gaps:
+            if until_ns < min(end_ns, gap.revealed.at_ns + to_ask_ns):
+                part = gap.parts.get(Outcome.UNASKED)
+                self.ways.behind_word |= RangeSet() if part is None else part.ranges
 
     def _finish(self, end_ns: int, until_ns: int, *, over: bool) -> None:
         if not self.origin.all_sent:

@@ -734,6 +734,21 @@ def test_one_that_owes_an_ack_for_three_ticks_has_died_or_is_stopped(
     assert alive.told("delivered_interval") == {"delivered_interval": None}
 
 
+@pytest.mark.parametrize(("quiet_ms", "dead"), [(2_300, True), (2_500, False)])
+def test_one_that_said_nothing_more_when_it_had_to_ask_may_have_died(
+    quiet_ms: int, dead: bool
+) -> None:
+    """n2-killA-slow-loss: CP007 said that the capture lacks the messages or the requests."""
+    joined, *came = [
+        replace(event, system="nakack2")
+        for event in (JOINED, msg(1), msg(3), highest(1, by=B), msg(4))
+    ]
+    told = heard("B", joined, *came[:2], quiet_ms, came[2], 5000, came[3])
+    found = told.finding("CP007")
+    assert ("it had died" in found["text"]) is dead
+    assert found["certainty"] == "cannot be told"
+
+
 def test_what_came_behind_the_last_own_word_of_one_that_another_followed_it_had_or_not() -> None:
     # rejoin-nakack4: the capture lacks every view and join; "E" speaks at the host of B.
     at_its_place = replace(member(B), source="E")
