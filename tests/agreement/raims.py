@@ -322,7 +322,8 @@ def _show_loss(scenario: RaimsScenario, node: str, view: View) -> Iterator[Figur
         for column, (name, clock) in COLUMNS.items():
             figure = f"show loss {row['user']} {column}"
             count = None if found is None else found[name]
-            yield figure, count if found or why else "absent", row[column], why
+            unknown = why if found is None else found["unknown"].get(name, why)
+            yield figure, count if found or why else "absent", row[column], unknown
             if row[clock] and found is not None:
                 wanted = _clock(row[clock], scenario.truth["wire"][node]["first_t"])
                 yield (
@@ -332,7 +333,7 @@ def _show_loss(scenario: RaimsScenario, node: str, view: View) -> Iterator[Figur
                         row[clock],
                         lambda at, wanted=wanted: at is not None and abs(at - wanted) <= TIME_NS,
                     ),
-                    "",
+                    found["unknown"].get(f"{name}_ns", unknown),
                 )
 
 
