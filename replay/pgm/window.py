@@ -129,6 +129,11 @@ class PgmWindow:
         coarse, and so may be the capture's clock."""
         return max(SLACK_NS, 2 * self._tick.ns)
 
+    @property
+    def lacks(self) -> bool:
+        """Does the receiver's own behaviour say that the capture lacks packets of the session?"""
+        return self._leaks.count > 0
+
     # -- wire numbers ----------------------------------------------------------------------------
 
     def unwrap(self, sqn: int) -> int:
@@ -237,9 +242,7 @@ class PgmWindow:
         or of any where no receiver is here."""
         self._goes_on = False
         self._tick.shows(mark)
-        highest = max(sqns, default=-1)
-        if self.lead is not None and 0 <= highest - self.lead < self.settings.window_sqns:
-            self._reveal(highest + 1, mark, OWN_NAK)
+        self._reveal_near(max(sqns, default=-1), mark, OWN_NAK)
         self._reopen(sqns)
         for sqn in sqns:
             hole = self.holes.get(sqn)
@@ -279,10 +282,13 @@ class PgmWindow:
             self._set_due(hole, due)
 
     def confirmed(self, sqns: list[int], mark: Mark) -> None:
-        """The sender's NCF, whoever had asked: the receiver waits for RDATA."""
+        """The sender's NCF, whoever had asked: the receiver waits for RDATA, also of what it had
+        not known to be sent (OpenPGM appends it to the window)."""
         self._goes_on = False
         self._answered = mark
         self._tick.shows(mark)
+        if self.start is not None:  # an NCF begins no window
+            self._reveal_near(max(sqns, default=-1), mark, "its NCF")
         for sqn in sqns:
             hole = self.holes.get(sqn)
             if hole is None:
@@ -379,6 +385,11 @@ class PgmWindow:
             self.holes[sqn] = hole
             self._set_due(hole, mark.at_ns + self.rounds_ns())
 
+    def _reveal_near(self, highest: int, mark: Mark, by: str) -> None:
+        """A request, or its confirmation, shows that a sqn was sent, unless it is far away."""
+        if self.lead is not None and 0 <= highest - self.lead < self.settings.window_sqns:
+            self._reveal(highest + 1, mark, by)
+
     def _set_due(self, hole: Hole, due_ns: int) -> None:
         hole.due_ns = due_ns
         heapq.heappush(self._due, (due_ns, hole.sqn))
@@ -459,7 +470,7 @@ class PgmWindow:
     def _reopen(self, sqns: list[int]) -> None:
         """Holes that the clock had ended are asked for, so their receiver had not got there: it was
         stopped, or its clock or the capture's is another."""
-        last = next(reversed(self.holes), -1)
+        last, ascending = next(reversed(self.holes), -1), True
         for sqn in sqns:
             hole = self._remembered.get(sqn)
             if hole is None or hole.fate is None or hole.timer is None or self.lead is None:
@@ -472,10 +483,11 @@ class PgmWindow:
             del self._remembered[sqn]
             self.holes[sqn] = hole
             self.late.add(sqn, sqn + 1)
-            if sqn < last:
-                self.holes = dict(sorted(self.holes.items()))
+            ascending = ascending and sqn > last
             last = max(last, sqn)
             self.next = min(self.next, sqn)
+        if not ascending:
+            self.holes = dict(sorted(self.holes.items()))
 
     def _asked_behind(self, sqn: int, ask: Ask) -> None:
         """What no timer had ended is asked for. Below the sender's trail (some receivers go by that

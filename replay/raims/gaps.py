@@ -15,7 +15,7 @@ from typing import Final
 from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.story import Where, placed
 from seqaudit.replay.pgm.holes import Hole
-from seqaudit.replay.raims.links import Missing
+from seqaudit.replay.raims.missing import Missing
 from seqaudit.replay.raims.reporting import RaimsReporter
 from seqaudit.replay.raims.seqno import base_of, frame_of, seqno, shown
 from seqaudit.replay.raims.streams import ELSEWHERE, NumberGap, RaimsStream

@@ -6,26 +6,22 @@ from collections.abc import Iterable, Iterator
 from seqaudit.decoders.contract.events import Ending, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.pgm.engine import window_settings
+from seqaudit.replay.pgm.reading import Ticks
 from seqaudit.replay.raims.changes import SubscriptionChange
 from seqaudit.replay.raims.inbox_link import InboxLink
 from seqaudit.replay.raims.lapses import Lapses
-from seqaudit.replay.raims.links import (
+from seqaudit.replay.raims.links import INBOX, NEVER_NS, PGM, TCP, PgmLink, Ready
+from seqaudit.replay.raims.message import subject_of
+from seqaudit.replay.raims.missing import (
     BORDER_UNSEEN,
     BYTES_MISSING,
     BYTES_WHOLE,
-    INBOX,
-    NEVER_NS,
     OTHER_LINK,
     OTHERS_LACK,
-    PGM,
     RECONNECTED,
     SECRET,
-    TCP,
     Missing,
-    PgmLink,
-    Ready,
 )
-from seqaudit.replay.raims.message import subject_of
 from seqaudit.replay.raims.settings import Settings
 from seqaudit.replay.raims.streams import RaimsStream
 from seqaudit.replay.raims.truth import BY_CONNECTION, BY_CONSOLE, BY_END, BY_RESTART, Loss
@@ -57,6 +53,7 @@ class LinkTable:
         self._leaves = None if host is None else f"{TCP}{host}:"
         self.elapsed = Elapsed()  # of all events that are never joined to runs
         self.lapses = Lapses()  # of what the observer's host sends by PGM and to inboxes
+        self._ticks = Ticks()
         self.pgm: dict[str, PgmLink] = {}
         self.inboxes: dict[str, InboxLink] = {}
         self._have_inbox: set[str] = set()  # addresses that sent something point to point
@@ -79,7 +76,7 @@ class LinkTable:
         link = self.pgm.get(name)
         if link is None:
             link = self.pgm[name] = PgmLink(
-                name, window_settings(self._settings.pgm), self._address, self.elapsed
+                name, window_settings(self._settings.pgm), self._address, self.elapsed, self._ticks
             )
         return link
 
@@ -119,7 +116,7 @@ class LinkTable:
     def give_up(self, now_ns: int, frame: int | None = None) -> Iterator[list[Ready]]:
         """Holes that are due by now, in the order of their times, and what waited behind them."""
         while (first := self._next_due()) is not None and first[0] <= now_ns:
-            yield self.pgm[first[1]].give_up(first[0], frame)
+            yield self.pgm[first[1]].give_up(first[0], frame, now_ns)
 
     def note(self, link: PgmLink) -> None:
         """After a packet of a TSI, which may have shown a hole."""
@@ -236,7 +233,7 @@ class LinkTable:
 
     def stopped_at(self, address: str | None, frame: int) -> bool:
         """Had others been given up before what a host's messages waited for until a frame?"""
-        return any(frame in link.out_of_turn.began for link in self._of(address))
+        return any(link.stopped_at(frame) for link in self._of(address))
 
     def misses(self, address: str | None) -> bool:
         """Did anything that came from a host, or else may have come over TCP, not come here?"""

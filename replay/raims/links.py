@@ -7,18 +7,20 @@ A PGM link is a TSI with its receive window; an inbox link is one direction of a
 import heapq
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property
+from operator import itemgetter
 from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.engine import Row
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Rests
+from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.pgm.holes import LAST_FRAME, Fate, Hole, Timer
+from seqaudit.replay.pgm.reading import TICK_NS, Ticks, WindowReader
 from seqaudit.replay.pgm.window import SQNS, PgmWindow, WindowSettings
 from seqaudit.replay.raims.changes import SubscriptionChange
+from seqaudit.replay.raims.missing import Missing
 from seqaudit.replay.raims.out_of_turn import OutOfTurnStop
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark, MarkOfTimer
@@ -29,8 +31,6 @@ PGM: Final = "pgm:"
 INBOX: Final = "inbox:"
 TCP: Final = "tcp:"
 MAX_HELD: Final = 200_000
-#: Waits that end within this time of each other end in one pass of the timer.
-SAME_PASS_NS: Final = 1_000_000
 #: Packets that only the sender of a TSI sends.
 FROM_SENDER: Final = frozenset({"ODATA", "RDATA", "SPM", "NCF"})
 #: Words of a sender that tell how many packets it has sent.
@@ -46,114 +46,17 @@ RECENT_SQNS: Final = 65_536
 Ready = tuple[Event | Row, Mark, bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """What of a link did not come between two of its packets, as far as the capture shows.
-
-    Attributes:
-        holes: packets that the capture does not hold; how sure it is that they were lost is theirs
-            to say, and may change as long as the capture goes on.
-        cut: packets that came, of which the snap length left only the beginning.
-        unread: packets that came, in which something was no message.
-        sure: of a link without numbers of its own, how sure it is that what did not come was not
-            captured because it was lost; null: by the holes.
-        why: why that is not proven, a clause.
-    """
-
-    holes: tuple[Hole, ...] = ()
-    cut: int = 0
-    unread: int = 0
-    sure: Certainty | None = None
-    why: str = ""
-
-    @property
-    def count(self) -> int:
-        """Packets that are not here, or not whole."""
-        return sum(hole.count for hole in self.holes) + self.cut + self.unread
-
-    @property
-    def certainty(self) -> Certainty:
-        """How sure it is that all that was in them was lost, and nothing else is missing."""
-        if self.sure is not None:
-            return self.sure
-        if self.cut or self.unread or not self.holes:
-            return Certainty.UNDECIDABLE
-        losses = {hole.loss for hole in self.holes}
-        unsure = (Certainty.UNDECIDABLE, Certainty.LIKELY)
-        return next((sure for sure in unsure if sure in losses), Certainty.PROVEN)
-
-    @property
-    def rests(self) -> Rests:
-        """On no repair in the last waits of its packets."""
-        waits = [hole.last_wait for hole in self.holes]
-        if not waits:
-            return ON_NOTHING
-        return Rests(absent=(min(wait[0] for wait in waits), max(wait[1] for wait in waits)))
-
-    @property
-    def reason(self) -> str:
-        """Why it is not proven that something was lost; empty if it is."""
-        if self.why or self.certainty is Certainty.PROVEN:
-            return self.why
-        if self.cut:
-            return f"{_packets(self.cut)} before it {_were(self.cut)} cut by the snap length"
-        if self.unread:
-            return f"{_packets(self.unread)} before it could not be read to the end (CP006)"
-        unsure = sum(hole.count for hole in self.holes if hole.loss is not Certainty.PROVEN)
-        if unsure:
-            return f"{_packets(unsure)} before it {_were(unsure)} not captured, nor surely given up"
-        return "no packet before it is missing on this link"
-
-
-def rests_of(missing: Iterable[Missing]) -> Rests:
-    """On no repair of all their packets in their last waits."""
-    known = [one.rests.absent for one in missing if one.rests.absent is not None]
-    if not known:
-        return ON_NOTHING
-    return Rests(absent=(min(first for first, _ in known), max(last for _, last in known)))
-
-
-#: Bytes of a TCP connection without a hole.
-BYTES_WHOLE: Final = Missing(sure=Certainty.PROVEN)
-OTHER_LINK: Final = Missing(
-    sure=Certainty.UNDECIDABLE, why="the messages on both sides came on different links"
-)
-RECONNECTED: Final = Missing(
-    sure=Certainty.LIKELY, why="the messages on both sides came on different connections"
-)
-BYTES_MISSING: Final = Missing(
-    sure=Certainty.UNDECIDABLE,
-    why="bytes of the connection are missing here, or could not be read (CP012, CP006)",
-)
-BORDER_UNSEEN: Final = Missing(
-    sure=Certainty.UNDECIDABLE,
-    why="the messages on both sides came on different connections, and the end of the one or the "
-    "begin of the other is not in this capture",
-)
-OTHERS_LACK: Final = Missing(
-    sure=Certainty.UNDECIDABLE,
-    why="the messages on both sides came on different connections, and what came in between on "
-    "others is not all in this capture",
-)
-SECRET: Final = Missing(sure=Certainty.UNDECIDABLE, why="another link is encrypted")
-
-
-def _packets(count: int) -> str:
-    return f"{count} packet" if count == 1 else f"{count} packets"
-
-
-def _were(count: int) -> str:
-    return "was" if count == 1 else "were"
-
-
 class PgmLink:
     """One TSI at one receiver, or at its sender."""
 
     def __init__(
-        self, name: str, settings: WindowSettings, address: str | None, elapsed: Elapsed
-    ) -> None:
+        self, name: str, settings: WindowSettings, address: str | None, elapsed: Elapsed,
+        ticks: Ticks,
+    ) -> None:  # fmt: skip
         self.name = name
         self.window = PgmWindow(settings, elapsed)
+        self.reader = WindowReader()
+        self._ticks = ticks
         self.sender: str | None = None
         self.dropped = 0  # messages of packets that had come before
         self.lost: list[Hole] = []  # that were given up or may have come, ascending
@@ -175,14 +78,12 @@ class PgmLink:
         self.heard: Mark | None = None  # the last word of its source
         self._mark: Mark | None = None
         self._spm: int | None = None  # the own number of the SPM that came last
+        self._spm_steps = False  # others before it are not captured
         self._woke: list[int] = []  # frames since then that let go what waited
         self.woke_late: set[int] = set()  # of these those before which others may have done so
-        self._gave_up = False
-        self._gave_up_ns = -SAME_PASS_NS
         self._timers: list[Timer] = []  # that gave packets up, ascending
-        self.out_of_turn = OutOfTurnStop()
+        self.out_of_turn = OutOfTurnStop(MAX_HELD)
         self._foreign: deque[Hole] = deque(maxlen=MAX_HELD)  # that it had not asked for, and came
-        self._parted: list[int] = []  # frames behind which some did, up to another hole
         self._held: list[tuple[int, int, Event | Row]] = []
         self._order = 0
 
@@ -194,6 +95,7 @@ class PgmLink:
     def begin_anew(self) -> None:
         """The observer has only just started: nothing from before waits for it."""
         self.window.begin_anew()
+        self.reader.begin_anew()
         self._held.clear()
         self._waits = False
 
@@ -201,13 +103,9 @@ class PgmLink:
         """A PGM row of the link. Its own messages follow it, so what waited behind them waits on
         until ``flush``."""
         mark = event.first_mark()
-        if self._gave_up and event.wire_kind in FROM_SENDER:
-            self._gave_up, self._mark = False, mark
-            self._woke.append(mark.frame)
         if event.wire_kind in FROM_SENDER:
             self.out_of_turn.packet(mark.frame)
-        if event.wire_kind == "SPM":
-            self._counts_spm(event.conn_id)
+        newer = event.wire_kind != "SPM" or self._counts_spm(event.conn_id)
         ready = self.flush()
         if event.wire_kind in ("ODATA", "RDATA", "SPM", "TRAIL"):
             self.sender = self.sender or event.source
@@ -216,8 +114,11 @@ class PgmLink:
             self._sends(event)
             return ready
         window = self.window
+        held_up, lead = self.reader.behind(window.next), window.lead
         if event.stamp is not None and window.start is not None:
             window.told_trail(window.unwrap(event.stamp), mark)
+            self._falls_below(event.wire_kind)
+        fresh: list[Range] = []
         if event.kind in (Kind.DATA, Kind.RETRANSMISSION) and event.seqno is not None:
             first = window.unwrap(event.seqno)
             self._came_frame = event.last_mark().frame
@@ -234,7 +135,6 @@ class PgmLink:
                 repair=event.kind is Kind.RETRANSMISSION,
             )
             self._came(fresh, first, first + event.count, run=event.kind is Kind.DATA)
-            self._waits = first + event.count > window.next
             if window.next > before:
                 self._stops_at(before, mark.frame)
         elif event.wire_kind == "SPM" and event.seqno is not None:
@@ -243,12 +143,54 @@ class PgmLink:
             window.told_lead(window.unwrap(event.stamp) - 1, mark)
         elif event.wire_kind == "NAK" and event.source == self._address:
             window.asked([window.unwrap(a) for a, _ in event.ranges()], mark)
+            self._ticks.nak(mark.at_ns)
         elif event.wire_kind == "NCF":
             window.confirmed([window.unwrap(a) for a, _ in event.ranges()], mark)
+        if event.wire_kind in FROM_SENDER:
+            self._reads(event, fresh, lead, newer=newer, held_up=held_up)
         self._mark = mark
         if event.kind not in (Kind.DATA, Kind.RETRANSMISSION):
             ready += self.flush()
         return ready
+
+    def _falls_below(self, word: str) -> None:
+        """A trail has passed packets, which the daemon reads past as it does with others."""
+        gone = [hole.sqn for hole in self.window.ended if hole.fate is Fate.TRAIL]
+        if gone:
+            self.reader.falls_below(gone, at_once=word == "SPM")
+
+    def _reads(
+        self, event: Event, fresh: list[Range], lead: int | None, *, newer: bool, held_up: bool
+    ) -> None:
+        """How far the daemon reads with a packet of the sender.
+
+        Args:
+            fresh: what of it had not come before.
+            lead: one past the highest sqn known before; null: none was.
+            newer: it is no SPM that came before.
+            held_up: there was more to read before.
+        """
+        reader, window = self.reader, self.window
+        new, data = False, event.kind in (Kind.DATA, Kind.RETRANSMISSION)
+        before = reader.at
+        if data and event.seqno is not None and lead is not None and before is not None:
+            first = window.unwrap(event.seqno)
+            new = first + event.count > before and (first <= lead or event.count > 1)
+        mark = event.first_mark()
+        if window.start is not None:
+            reader.packet(window.next, mark, new=new, taken=bool(fresh) if data else newer)
+        if data and event.seqno is not None:
+            self._waits = window.unwrap(event.seqno) + event.count > self._stop_at
+        if held_up and reader.at != before:
+            self._woke.append(mark.frame)
+            if event.wire_kind == "SPM" and self._spm_steps:
+                self.woke_late.add(mark.frame)
+
+    @property
+    def _stop_at(self) -> int:
+        """Everything below has been handed on, as far as it came."""
+        at = self.reader.at
+        return self.window.next if at is None else min(at, self.window.next)
 
     def goes_on(self, row: Row) -> bool:
         """``packet`` of the next ODATA, or of an SPM that says nothing new, while nothing is
@@ -257,7 +199,9 @@ class PgmLink:
         Args:
             row: as ``stage`` has it.
         """
-        if self._held or self._gave_up or self.out_of_turn or self.sender is None:
+        if self._held or self.out_of_turn or self.sender is None:
+            return False
+        if self.reader.behind(self.window.next):
             return False
         word, seqno = row[12], row[13]
         if self.own:
@@ -275,6 +219,7 @@ class PgmLink:
             if came is None:
                 return False
             self._came([came], *came, run=True)
+            self.reader.goes_on(came[1], row[5])
             self.repairing = self._waits = False
         elif word != "SPM" or seqno is None or not self.window.knows(seqno):
             return False
@@ -283,15 +228,19 @@ class PgmLink:
         self._mark, self.heard = Mark(row[1], row[4]), Mark(row[3], row[5])
         return True
 
-    def _counts_spm(self, number: int | None) -> None:
-        """SPMs have numbers of their own: where they step, others are not in this capture, and one
-        of them may have let go what seems to have waited for a later packet."""
+    def _counts_spm(self, number: int | None) -> bool:
+        """Is an SPM no copy? They have numbers of their own: where they step, others are not in
+        this capture, and one of them may have let go what seems to have waited for a later packet.
+        """
         if number is None:
-            return
-        if self._spm is not None and (number - self._spm) % SQNS > 1:
+            return True
+        self._spm_steps = self._spm is not None and (number - self._spm) % SQNS > 1
+        if self._spm_steps:
             self.woke_late.update(self._woke)
+        newer = self._spm is None or (number - self._spm) % SQNS < SQNS // 2
         self._spm = number
         self._woke.clear()
+        return newer
 
     def _sends(self, event: Event) -> None:
         """A packet of the observer's own, or its word for the highest of them."""
@@ -334,7 +283,7 @@ class PgmLink:
             return False
         first = window.unwrap(sqn)
         last = first if sqn == last_sqn else window.unwrap(last_sqn)
-        if last >= window.next:
+        if last >= self._stop_at:
             return False
         return any(low <= last and first < stop for low, stop in reversed(self._fresh))
 
@@ -365,10 +314,11 @@ class PgmLink:
             return []
         if not any(a <= sqn and last < b for a, b in self._fresh):
             self.repeating.add((event.frame, event.index))
-        if last < self.window.next and not self._waits:
+        stop = self._stop_at
+        if last < stop and not self._waits:
             before = self._release(self._mark, sqn) if self._mark is not None else []
             return [*before, (event, event.first_mark(), False)]
-        if last < self.window.next and self._mark is not None:  # it was freed since
+        if last < stop and self._mark is not None:  # it was freed since
             return [*self._release(self._mark, sqn + 1), (event, self._mark, True)]
         self._hold(sqn, event)
         return []
@@ -384,7 +334,7 @@ class PgmLink:
             return False
         first = self.window.unwrap(sqn)
         last = first if last_sqn is None or last_sqn == sqn else self.window.unwrap(last_sqn)
-        if last < self.window.next:
+        if last < self._stop_at:
             return False
         if not any(low <= first and last < stop for low, stop in reversed(self._fresh)):
             return False
@@ -421,39 +371,45 @@ class PgmLink:
         """When the next hole is given up."""
         return self.window.next_due_ns()
 
-    def give_up(self, at_ns: int, frame: int | None = None) -> list[Ready]:
-        """Holes that are due by then are given up, and what waited behind them is handed on.
+    def give_up(self, at_ns: int, frame: int | None = None, now_ns: int = NEVER_NS) -> list[Ready]:
+        """Holes that are due by then are given up, and what waited behind them is handed on, as far
+        as the daemon reads (``replay.pgm.reading``).
 
-        A hole whose wait ends within the timer pass that gave up another one does not wake the
-        receiver: what it freed goes on with the sender's next packet (``frame-unknown-loss-3``:
-        0.34 s later, with an SPM). Messages of the packet that came last may be on their way here.
-        Where holes behind it had been given up before, the receiver stops at each of them.
+        Others whose waits end before its timer ticks, or the next packet comes, are given up in the
+        same pass. Messages of the packet that came last may be on their way here.
+
+        Args:
+            now_ns: when that packet comes.
         """
         ready = self._release(self._mark, self._to_come) if self._mark is not None else []
-        first = self.window.next
-        self.window.give_up(at_ns, frame)
-        asleep = at_ns - self._gave_up_ns < SAME_PASS_NS
-        self._gave_up, self._gave_up_ns = asleep, at_ns
-        in_vain = any(hole.fate is Fate.RETRIES for hole in self.window.ended)
-        for hole in self.window.ended:
+        first, window = self.window.next, self.window
+        tick_ns = self._ticks.next(at_ns)
+        until_ns = at_ns if tick_ns is None else min(tick_ns, now_ns)
+        window.give_up(until_ns, frame)
+        for hole in window.ended:
             if hole.timer is not None and len(self._timers) < MAX_HELD:
                 insort(self._timers, hole.timer, key=_due_ns)
-        ended = self.window.ended[-1].ended if self.window.ended else None
+        next_ns = window.next_due_ns() if tick_ns is None else None
+        close = next_ns is not None and next_ns < min(at_ns + TICK_NS, now_ns)
+        gone = [hole.sqn for hole in window.ended if hole.fate is Fate.RETRIES]
+        ended = window.ended[-1].ended if window.ended else None
         behind = ended.frame if ended is not None else 0
-        self._stops_at(first, behind)
-        parts = in_vain and self.window.holes and self._held
-        if parts and self._held[0][0] < self.window.next and len(self._parted) < MAX_HELD:
-            insort(self._parted, behind)
-        if asleep:
-            self._mark = None
-            return ready
+        self._stops_at(first, behind, sure=tick_ns is not None, close=close)
+        called_ns = self._ticks.called(at_ns, now_ns)
+        by = LAST_FRAME if frame is None else frame
+        self.reader.gives_up(gone, window.next, Mark(behind, called_ns), by)
         self._mark = MarkOfTimer(behind, at_ns)
         return [*ready, *self._release(self._mark, self._to_come)]
 
-    def _stops_at(self, first: int, frame: int) -> None:
-        """What was missed from a sqn on has ended: does it go on past others that had before?"""
+    def _stops_at(self, first: int, frame: int, *, sure: bool = True, close: bool = False) -> None:
+        """What was missed from a sqn on has ended: does it go on past others that had before?
+
+        Args:
+            close: another may have been given up in the same pass.
+        """
         low = bisect_left(self.lost, first, key=_sqn)
-        self.out_of_turn.begins(bisect_left(self.lost, self.window.next, key=_sqn) - low, frame)
+        stops = bisect_left(self.lost, self.window.next, key=_sqn) - low + close
+        self.out_of_turn.begins(stops, frame, sure=sure)
 
     def held_up(self, change: SubscriptionChange) -> bool:
         """Did messages wait at a frame for a packet that was dropped inside, or that the daemon may
@@ -503,10 +459,16 @@ class PgmLink:
         return waits
 
     def stands_since(self, went_on: int) -> int | None:
-        """Since which frame the daemon may have taken nothing more (raims.md 2): where a hole was
-        first given up before others, after it last showed that it went on; null: none was."""
-        place = bisect_right(self._parted, went_on)
-        return self._parted[place] if place < len(self._parted) else None
+        """Since which frame the daemon may have taken nothing more (``WindowReader``), after it
+        last showed that it went on; null: it has."""
+        stands = self.reader.stands
+        place = bisect_right(stands, went_on, key=itemgetter(1))
+        return stands[place][0] if place < len(stands) else None
+
+    def stopped_at(self, frame: int) -> bool:
+        """Is it unknown when what seems to have gone on at a frame did so?"""
+        sure = self.out_of_turn.began.get(frame)
+        return sure is not None and not (sure and not self.window.lacks)
 
     def between(self, sqn: int, other: int) -> Missing:
         """What of the sqns in between did not come."""
@@ -571,7 +533,7 @@ class PgmLink:
             if hole.fate not in _CAME and not hole.reopened:
                 self.lost.insert(bisect_left(self.lost, hole.sqn, key=_sqn), hole)
         ready: list[Ready] = []
-        stop = self.window.next if below is None else min(below, self.window.next)
+        stop = self._stop_at if below is None else min(below, self._stop_at)
         while self._held and self._held[0][0] < stop:
             ready.append((heapq.heappop(self._held)[2], mark, True))
         return ready

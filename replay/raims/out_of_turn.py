@@ -9,7 +9,6 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet
 #: With so many packets of the sender what a hole stops goes on, each that was given up out of turn
 #: (recorded: one hole with one packet, two with three).
 PACKETS_A_HOLE: Final = 2
-MAX_STOPS: Final = 200_000
 
 
 class OutOfTurnStop:
@@ -19,11 +18,14 @@ class OutOfTurnStop:
     and hands on nothing behind it until then (recorded: 0.1 s, 0.4 s and 1.7 s later).
 
     Attributes:
-        began: frames at which what seems to go on stood still at others.
+        most: so many frames are remembered.
+        began: frames at which what seems to go on stood still at others; whether it is known that
+            it went on then.
     """
 
-    def __init__(self) -> None:
-        self.began: set[int] = set()
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.began: dict[int, bool] = {}
         self._over = RangeSet()  # frames up to which it stood still
         self._since = -1
         self._left = 0  # packets of the sender, until it does no more
@@ -38,14 +40,14 @@ class OutOfTurnStop:
             self._left -= 1
             self._over.add(self._since, frame + 1)
 
-    def begins(self, holes: int, frame: int) -> None:
+    def begins(self, holes: int, frame: int, *, sure: bool) -> None:
         """What was missed has ended, and behind it were so many that had been given up before."""
         if holes <= 0:
             return
         self._since = self._since if self._left else frame
         self._left += PACKETS_A_HOLE * holes
-        if len(self.began) < MAX_STOPS:
-            self.began.add(frame)
+        if len(self.began) < self.most:
+            self.began[frame] = sure and self.began.get(frame, True)
 
     def frames(self) -> Iterator[Range]:
         """Those in which it may have stood still."""

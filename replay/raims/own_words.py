@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from seqaudit.replay.raims import learned
-from seqaudit.replay.raims.links import OTHERS_LACK, RECONNECTED, TCP
+from seqaudit.replay.raims.links import TCP
+from seqaudit.replay.raims.missing import OTHERS_LACK, RECONNECTED
 from seqaudit.replay.raims.notices import SENT_NS, Notice
 from seqaudit.replay.raims.observer import STARTED_NS, Observer
 from seqaudit.replay.raims.state import RaimsState

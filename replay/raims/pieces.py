@@ -5,7 +5,7 @@ from typing import Final
 
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.link_table import LinkTable, link_of
-from seqaudit.replay.raims.links import Missing
+from seqaudit.replay.raims.missing import Missing
 from seqaudit.replay.sequence.gaps import Mark
 
 MAX_INCOMPLETE: Final = 10_000

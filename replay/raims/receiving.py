@@ -13,8 +13,9 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.advisories import Outbound
 from seqaudit.replay.raims.link_table import link_of
-from seqaudit.replay.raims.links import Missing, Ready
+from seqaudit.replay.raims.links import Ready
 from seqaudit.replay.raims.message import MessageRun
+from seqaudit.replay.raims.missing import Missing
 from seqaudit.replay.raims.observer import STARTED_NS, Observer
 from seqaudit.replay.raims.peer_clock import SKEW_NS
 from seqaudit.replay.raims.peers import Peer

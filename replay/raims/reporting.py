@@ -14,7 +14,7 @@ from seqaudit.replay.raims.changes import MAX_CHANGES
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.grounds import HAD, Ground, Unsure
 from seqaudit.replay.raims.learned import SUB_WINDOW
-from seqaudit.replay.raims.links import Missing, rests_of
+from seqaudit.replay.raims.missing import Missing, rests_of
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peer_clock import off, spread
 from seqaudit.replay.raims.peers import Peer
@@ -84,8 +84,8 @@ UNSHOWN_COUNTED: Final = (
     "which nothing of it is here: what the daemon counts there cannot be told"
 )
 STANDS: Final = (
-    "packets were given up before others (PGM), behind which some daemons take nothing any more: "
-    "nothing shows that this one went on, and it told nobody of a loss there"
+    "packets were given up just as others came, or before others that were missing (PGM), where "
+    "daemons may stop for good: nothing shows that this one went on"
 )
 UNTIMED: Final = (
     "packets of this peer seem to have been given up, and requests for them may be missing in this "
@@ -325,6 +325,9 @@ class RaimsReporter(Reporter[Subject]):
         """Why nobody can tell what of a stream the observer got; null: it can be told."""
         if why := self.unsure_of_taking(stream, observer):
             return Unsure(why, (Ground.STREAMS, Ground.TAKEN))
+        if stream.last is not None and self.stands(stream, stream.last.frame):
+            since = self.engine.links.stands_since(stream, -1)
+            return Unsure(STANDS, (Ground.STREAMS, Ground.READ), -1 if since is None else since)
         peer = observer.met.get(stream.publisher)
         if peer is not None and peer.told_more:
             return Unsure(TOLD_MORE, HAD)

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
-from seqaudit.replay.raims.links import TCP, Missing
+from seqaudit.replay.raims.links import TCP
 from seqaudit.replay.raims.message import MessageRun
+from seqaudit.replay.raims.missing import Missing
 from seqaudit.replay.raims.peer_clock import ChangeBehind
 from seqaudit.replay.raims.publisher import BeganBy
 from seqaudit.replay.raims.report_rows import TimeFrame

@@ -10,7 +10,8 @@ from seqaudit.replay.raims.advisories import INBOUND, OUTBOUND, Advisory, Outbou
 from seqaudit.replay.raims.convergence import Convergence, Join
 from seqaudit.replay.raims.grounds import HAD, Ground, Unsure
 from seqaudit.replay.raims.inbox_link import InboxLink
-from seqaudit.replay.raims.links import BORDER_UNSEEN, INBOX
+from seqaudit.replay.raims.links import INBOX
+from seqaudit.replay.raims.missing import BORDER_UNSEEN
 from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peers import LossCounter, Peer

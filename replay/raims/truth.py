@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty
-from seqaudit.replay.raims.links import Missing
+from seqaudit.replay.raims.missing import Missing
 from seqaudit.replay.raims.report_rows import LossRow
 from seqaudit.replay.raims.seqno import base_of, frame_of, key
 from seqaudit.replay.raims.subscriber import MAX_LOSS, Status, decide

@@ -10,7 +10,8 @@ from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.bounds import bounds_of
 from seqaudit.replay.raims.gaps import known_seqnos
-from seqaudit.replay.raims.links import PGM, rests_of
+from seqaudit.replay.raims.links import PGM
+from seqaudit.replay.raims.missing import rests_of
 from seqaudit.replay.raims.reporting import HELD_UP, About, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
 from seqaudit.replay.raims.streams import ELSEWHERE, RaimsStream, RepeatedMessage, ReportedVerdict

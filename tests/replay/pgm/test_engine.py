@@ -10,6 +10,7 @@ from seqaudit.replay.contract.results import FINDING, GAP
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.pgm import findings as pgm_findings
 from seqaudit.replay.pgm.engine import MAX_HOLES, PARITY, PgmEngine
+from seqaudit.replay.pgm.reading import Ticks
 from seqaudit.replay.pgm.window import PgmWindow, WindowSettings
 from seqaudit.replay.raims import bounds as raims_bounds
 from seqaudit.replay.raims.links import PgmLink
@@ -39,7 +40,7 @@ from tests.replay.raims.builders import (
 
 def test_messages_of_a_run_of_packets_that_comes_in_parts_may_follow_the_last_part() -> None:
     """Where a capture is cut into many files its runs are, and those of one sender go on."""
-    link = PgmLink(LINK, WindowSettings(), HERE, Elapsed())
+    link = PgmLink(LINK, WindowSettings(), HERE, Elapsed(), Ticks())
     for sqn in range(5, 9):
         link.packet(packet("ODATA", sqn, stream=f"{LINK}|"))
     messages = [packet("DATA", 1, fresh_id=sqn, last_fresh_id=sqn) for sqn in range(4, 10)]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from seqaudit.replay.pgm.holes import Fate, Hole
 from seqaudit.replay.raims.bounds import tighten
-from seqaudit.replay.raims.links import Missing
+from seqaudit.replay.raims.missing import Missing
 from seqaudit.replay.raims.seqno import base_of, frame_of, seqno
 from seqaudit.replay.raims.subscriber import Status, decide
 from seqaudit.replay.raims.truth import Truth

@@ -31,7 +31,7 @@ class Link:
     def next_due_ns(self) -> int | None:
         return min(self.window.holes, default=None)
 
-    def give_up(self, at_ns: int, frame: int | None) -> list[Ready]:
+    def give_up(self, at_ns: int, frame: int | None, now_ns: int) -> list[Ready]:
         self._given_up.append((at_ns, self.name))
         self.window.holes = [hole for hole in self.window.holes if hole > at_ns]
         return []
