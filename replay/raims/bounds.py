@@ -83,8 +83,8 @@ def _tighten(stream: Row, others: list[Row]) -> None:
     own = _seen(stream)
     lower, upper = _sums(stream)
     for loss in stream["losses"]:
-        # behind the last message here, the other capture may have begun or ended elsewhere
-        if loss["known_by"] == BY_NOTICE or loss["before"] is None:
+        # before the first message here, and behind the last, another may have begun or ended
+        if loss["known_by"] == BY_NOTICE or None in (loss["before"], loss["after"]):
             continue
         for other in others:
             if other["capture"] == stream["capture"]:

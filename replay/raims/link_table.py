@@ -22,9 +22,17 @@ from seqaudit.replay.raims.missing import (
     SECRET,
     Missing,
 )
+from seqaudit.replay.raims.seqno import base_of
 from seqaudit.replay.raims.settings import Settings
 from seqaudit.replay.raims.streams import RaimsStream
-from seqaudit.replay.raims.truth import BY_CONNECTION, BY_CONSOLE, BY_END, BY_RESTART, Loss
+from seqaudit.replay.raims.truth import (
+    BY_BEGIN,
+    BY_CONNECTION,
+    BY_CONSOLE,
+    BY_END,
+    BY_RESTART,
+    Loss,
+)
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -314,6 +322,8 @@ class LinkTable:
         name = link_of(event)
         if name in self.pgm and event.fresh_id is not None:
             stream.first_wanted = name, self.pgm[name].window.unwrap(event.fresh_id), since
+            if event.seqno is not None and (base_of(event.seqno) > 1 or event.conn_id):
+                stream.others_before = event.seqno, event.first_mark()
         elif name in self.holes and self.holes[name].frame >= since:
             stream.borders.append(BYTES_MISSING)
 
@@ -391,6 +401,7 @@ class LinkTable:
         self.unnumbered(stream)
         if stream.truth.high is None or stream.glsno:
             return
+        self._leading(stream)
         missing = self.behind(stream)
         if missing.count and stream.last is not None:
             room = missing.count * self._settings.room(stream)
@@ -401,6 +412,20 @@ class LinkTable:
         ended = self.ended.get(stream.link, Ending.UNSEEN)
         if ended is not Ending.UNSEEN and not (left and ended is Ending.CLOSED):
             self._more_behind(stream, BY_CONNECTION)
+
+    def _leading(self, stream: RaimsStream) -> None:
+        """What may have been lost before the first message that came of a stream, since it is
+        wanted: others had been sent before, and packets were lost."""
+        if stream.first_wanted is None or stream.others_before is None:
+            return
+        name, sqn, since = stream.first_wanted
+        missing = self.pgm[name].shown_missing(sqn, since)
+        if missing.count:
+            room = missing.count * self._settings.room(stream)
+            before, mark = stream.others_before
+            stream.truth.add(
+                Loss(None, before, 0, room, BY_BEGIN, mark, missing.count, missing=missing)
+            )
 
     @staticmethod
     def _more_behind(stream: RaimsStream, known_by: str) -> None:

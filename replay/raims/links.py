@@ -484,6 +484,11 @@ class PgmLink:
         )
         return Missing((*self.lost[low:high], *holes), cut, unread)
 
+    def shown_missing(self, sqn: int, since: int) -> Missing:
+        """What did not come of packets before one, of those shown to be missing since a frame."""
+        low = bisect_left(self.lost, sqn, key=_sqn)
+        return Missing(tuple(hole for hole in self.lost[:low] if hole.revealed.frame >= since))
+
     def lacks_before(self, sqn: int, since: int) -> bool:
         """May packets before one have come that the capture does not hold, of those that were shown
         to be missing since a frame? To be asked when nothing follows."""

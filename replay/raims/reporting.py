@@ -325,10 +325,10 @@ class RaimsReporter(Reporter[Subject]):
         """Why nobody can tell what of a stream the observer got; null: it can be told."""
         if why := self.unsure_of_taking(stream, observer):
             return Unsure(why, (Ground.STREAMS, Ground.TAKEN))
-        if stream.last is not None and self.stands(stream, stream.last.frame):
-            since = self.engine.links.stands_since(stream, -1)
-            return Unsure(STANDS, (Ground.STREAMS, Ground.READ), -1 if since is None else since)
         peer = observer.met.get(stream.publisher)
+        since = self.engine.links.stands_since(stream, -1 if peer is None else peer.went_on)
+        if since is not None and stream.last is not None and stream.last.frame >= since:
+            return Unsure(STANDS, (Ground.STREAMS, Ground.READ), since)
         if peer is not None and peer.told_more:
             return Unsure(TOLD_MORE, HAD)
         if peer is not None and peer.came_unseen:

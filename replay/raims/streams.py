@@ -149,6 +149,8 @@ class RaimsStream:
         self.wanted = False  # its last message
         #: TSI and sqn of its first message that was wanted, and since which frame it would be.
         self.first_wanted: tuple[str, int, int] | None = None
+        #: Its seqno and where it came, if others had been sent before; null: none were.
+        self.others_before: tuple[int, Mark] | None = None
         #: What did not come between a message that was wanted and one that was not.
         self.borders: list[Missing] = []
 

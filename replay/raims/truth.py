@@ -29,6 +29,7 @@ BY_CONSOLE: Final = "PGM sqns that may have held messages without a number, as o
 BY_CONNECTION: Final = "a connection that ended behind the last message"
 BY_RESTART: Final = "packets that were missing when the daemon ended"
 BY_END: Final = "PGM sqns missing behind the last message"
+BY_BEGIN: Final = "PGM sqns missing before the first message"
 
 
 @dataclass(slots=True)

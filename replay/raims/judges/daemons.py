@@ -89,6 +89,7 @@ def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[
             {"count": peer.inbox_loss.count}, first[1],
             Claim(Certainty.LIKELY, why=SEEMED_SILENT) if peer.doubted else
             Claim(Certainty.LIKELY, why=unsure) if unsure else
+            Claim(Certainty.LIKELY, why=own_words.TAKEN_UP) if peer.taken_up else
             Claim(Certainty.LIKELY, why=own_words.BY_OTHERS) if observer.may_pass_by(peer) else
             absence(first[0].frame, last[1].frame, certified=True),
             [(mark, f"{word} number {to} after {before}")

@@ -506,3 +506,21 @@ def test_a_repair_lets_go_on_no_more_than_up_to_what_was_given_up(goes_on: bool)
     (row,) = world.table("loss")
     figures = (1, T0 + 5 * SECOND) if goes_on else (None, None)
     assert (row["msg_loss"], row["msg_loss_ns"]) == figures
+
+
+@pytest.mark.parametrize(("first", "upper"), [(F0, 0), (F0 + 1, None)])
+def test_packets_lost_before_a_streams_first_message_may_have_held_others_of_it(
+    first: int, upper: int | None
+) -> None:
+    """Recorded: the first message of a publisher was lost, and its second is number 2."""
+    world = World()
+    world.sees(packet("ODATA", 1, 0.0, stream=f"{LINK}|"))
+    world.sees(packet("ODATA", 3, 0.1, stream=f"{LINK}|"))
+    world.data(first, 0.1, stream=STREAM, fresh_id=3)
+    for turn in range(10):
+        world.sees(nak_on_link(2, 0.15 + turn / 5))
+    for at in (2.5, 3.5):
+        world.sees(packet("SPM", 3, at, stream=f"{LINK}|"))
+    row = stream_of(world)
+    assert (row["delivered"], row["lost"]) == ([[first, first]], 0)
+    assert (row["lost_upper"] == 0) == (upper == 0)

@@ -1252,6 +1252,18 @@ def test_of_a_daemon_that_was_dropped_and_taken_up_again_inbox_losses_are_not_to
     assert row["ibx_loss"] is None
 
 
+def test_inbox_numbers_that_step_over_a_drop_are_likely_a_loss() -> None:
+    """Recorded: the daemon took ADJ_REQ number 2 last, and counted nothing as number 4 came."""
+    world = World()
+    world.notice("ADJ_REQ", 0.0, seqno=2, destination=ME)
+    world.notice("DEL", 9.0, source=ME, seqno=1, sync_bridge=PEER, auth_stage=4)
+    world.notice("AUTH", 10.0, seqno=4, destination=ME)
+    world.notice("ADJ_REQ", 11.0, seqno=4, destination=ME)
+    found = only(world.rows(), "RA010")
+    assert found["certainty"] == "likely"
+    assert "took it up again" in found["text"]
+
+
 @pytest.mark.parametrize("rounds", [9, 10])
 def test_when_a_loss_was_counted_is_not_told_where_a_request_for_it_may_be_missing(
     rounds: int,
