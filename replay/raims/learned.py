@@ -42,6 +42,8 @@ def learn(
 ) -> None:
     """Take back what the default sizes made of late copies, where the daemon shows otherwise."""
     for peer in peers:
+        if peer.doubted:  # whoever took none of them had nothing to tell
+            continue
         streams = [s for (bridge, _), s in all_streams.items() if bridge == peer.bridge]
         false = {
             key(step.verdict.seqno)

@@ -39,6 +39,7 @@ from seqaudit.replay.raims.reporting import (
     STANDS,
     STOPPED,
     TOLD_MORE,
+    UNHEARD,
     UNSEEN,
     UNSHOWN,
     UNSHOWN_COUNTED,
@@ -183,7 +184,11 @@ def _unsure(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[U
         yield Unsure(own_words.BY_OTHERS, (Ground.NUMBERED,))
     if gone := report.unsure_when_dropped(peer):
         yield Unsure(gone, (Ground.DROPPED,))
-    if gone and peer.inbox_untaken > peer.met_frame:
+    # who is heard by way of another is dropped with the connection to that one
+    others = (x for x in observer.met.values() if x is not peer and x.heard_frame > 0)
+    by_way = any(not x.links.isdisjoint(peer.links) for x in others)
+    orphaned = gone == UNHEARD and by_way and links.has_ended(peer.links)
+    if gone and (peer.inbox_untaken > peer.met_frame or orphaned):
         yield Unsure(gone, (Ground.NUMBERED,))
     if unsure := report.unsure_of_inbox(peer):
         yield Unsure(unsure, (Ground.NUMBERED,))

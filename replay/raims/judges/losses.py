@@ -133,6 +133,9 @@ def _repeats(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterat
     whole = own_words.is_whole(report.engine.state, report.observer) is None
     if report.engine.links.apart:
         return
+    if taken := report.unsure_of_taking(stream, report.observer):
+        yield from _again(report, about, stream.repeats, Claim(Certainty.UNDECIDABLE, why=taken))
+        return
     shown_twice: list[RepeatedMessage] = []
     of_window: list[RepeatedMessage] = []
     rest: list[RepeatedMessage] = []
@@ -146,15 +149,26 @@ def _repeats(report: RaimsReporter, stream: RaimsStream, about: About) -> Iterat
     for some, claim in (
         (shown_twice, SHOWN), (of_window, report.of_window(stream)), (rest, LIKELY),
     ):  # fmt: skip
-        if some:
-            yield report.make(
-                about, "RA008", claim,
-                "{count:message} of {sender_member} came again and were dropped.",
-                mark=some[0].mark,
-                evidence=[(r.mark, f"{shown(r.verdict.seqno)} again")
-                          for r in some[:MAX_EVIDENCE]],
-                facts={"count": sum(r.verdict.stop - r.verdict.seqno for r in some)},
-            )  # fmt: skip
+        yield from _again(report, about, some, claim)
+
+
+def _again(
+    report: RaimsReporter, about: About, some: list[RepeatedMessage], claim: Claim
+) -> Iterator[Finding]:
+    """RA008 of some copies."""
+    if not some:
+        return
+    unsure = claim.best is Certainty.UNDECIDABLE
+    yield report.make(
+        about, "RA008", claim,
+        "{count:message} of {sender_member} came again"
+        + ("; whether this daemon took any of them cannot be told." if unsure
+           else " and were dropped."),
+        mark=some[0].mark,
+        evidence=[(r.mark, f"{shown(r.verdict.seqno)} again") for r in some[:MAX_EVIDENCE]],
+        facts={"count": sum(r.verdict.stop - r.verdict.seqno for r in some)},
+        severity=Severity.INFO if unsure else None,
+    )  # fmt: skip
 
 
 def _steps(

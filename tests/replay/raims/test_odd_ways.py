@@ -524,3 +524,19 @@ def test_packets_lost_before_a_streams_first_message_may_have_held_others_of_it(
     row = stream_of(world)
     assert (row["delivered"], row["lost"]) == ([[first, first]], 0)
     assert (row["lost_upper"] == 0) == (upper == 0)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_who_is_heard_by_way_of_others_may_be_dropped_with_the_connection(ends: bool) -> None:
+    """Recorded: it was dropped as orphaned, and the daemon counted two of its requests as lost that
+    had come while it was."""
+    link = f"tcp:{THERE}:1>{HERE}:9"
+    world = World()
+    world.notice("HB", 0.0, source="c" * 32, stream=f"{link}|{'c' * 32}|.HB")
+    world.notice("ADJ_REQ", 0.0, seqno=1, destination=ME, stream=f"{link}|{PEER}|.ADJ_REQ")
+    if ends:
+        world.notice("END", 5.0, stream=f"{link}|", source=None, how="closed")
+    other = f"tcp:{THERE}:{2 if ends else 1}>{HERE}:9"
+    world.notice("ADJ_REQ", 6.0, seqno=2, destination=ME, stream=f"{other}|{PEER}|.ADJ_REQ")
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    assert row["ibx_loss"] == (None if ends else 0)

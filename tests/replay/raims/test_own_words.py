@@ -933,6 +933,25 @@ def test_whether_a_peer_that_seemed_silent_was_dropped_its_end_does_not_tell(
     assert (stream["ignored"], stream["delivered"]) == (None, None)
 
 
+@pytest.mark.parametrize("dropped", [False, True])
+def test_copies_of_whom_the_daemon_may_have_dropped_are_not_said_to_be_dropped(
+    dropped: bool,
+) -> None:
+    """Its heartbeats go on behind the daemon's word that it dropped it."""
+    world = World()
+    world.notice("HB", stamp=T0)
+    for moment in (0.5, 0.6):
+        world.data(F0, moment)
+    if dropped:
+        world.notice("DEL", 1.0, source=ME, seqno=1, sync_bridge=PEER)
+    world.data(F0 + 1, 2.0)
+    for beat in range(2):
+        world.notice("HB", 3.0 + beat, stamp=T0 + beat * SECOND)
+    found = only(world.rows(), "RA008")
+    assert (found["certainty"] == "cannot be told") == dropped
+    assert ("cannot be told" in found["text"]) == dropped
+
+
 @pytest.mark.parametrize("again_at", [9.0, 1.0])
 def test_when_a_peer_was_dropped_is_not_told_where_the_times_go_back(again_at: float) -> None:
     world = World()
