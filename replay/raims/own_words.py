@@ -167,6 +167,8 @@ def is_whole(state: RaimsState, observer: Observer) -> str | None:
         return "packets that it may have had are not in this capture"
     if any(peer.doubted for peer in observer.peers.values()):
         return "heartbeats that it may have had are not in this capture"
+    if any(link.reader.stands for link in state.links.pgm.values()):
+        return "it may have stopped at packets that it gave up"
     return None
 
 

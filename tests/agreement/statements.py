@@ -31,7 +31,9 @@ UNITS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 TICK_NS: Final = 1_000
 
 #: Rules whose finding is made when a time ran out, or by the daemon's own clock: not at its frame.
-NOT_AT_THEIR_FRAME: Final = frozenset({"ZN002", "RA001", "RA002", "RA004", "RA013"})
+NOT_AT_THEIR_FRAME: Final = frozenset(
+    {"ZN002", "RA001", "RA002", "RA003", "RA004", "RA007", "RA013"}
+)
 #: Rules that name each thing they count by its number.
 COUNTING: Final = frozenset(
     f"{family}{number:03}"
