@@ -99,8 +99,8 @@ class Hole:
         stopped: its receiver had not asked again when who has no NCF would have, as it ended.
         reopened: it seemed to have ended before, and had not.
         surely_confirmed: of the rounds with an NCF, those that its receiver surely counts as such:
-            where no NAK of it shows that the wait before was over, the NCF may have made that one
-            longer.
+            where neither a NAK of it nor its timer shows that the wait before was over, the NCF may
+            have made that one longer. Behind its last NAK it may have had the sqn.
     """
 
     sqn: int
@@ -117,6 +117,7 @@ class Hole:
     unconfirmed: int = 0  # rounds without an NCF
     confirmed: int = 0  # rounds with one
     surely_confirmed: int = 0
+    unasked_waits: int = 0  # that were surely over, for NCFs since the last of these
     waited_ns: int = -1  # when the last of these waits began
     wait_ends_ns: int = -1
     due_ns: int = 0  # when it is given up if nothing more comes
@@ -180,9 +181,14 @@ class Hole:
         self.due_ns -= self.paused_ns
         self.paused_ns = 0
 
-    def waits(self, *, asked: bool, at_ns: int) -> None:
-        """An NCF begins a wait for data; ``asked``: its receiver had since the wait before."""
-        self.surely_confirmed += asked or not self.confirmed
+    def waits(self, *, asked: bool, over: bool, at_ns: int) -> None:
+        """An NCF begins a wait for data; ``asked``: its receiver had since the wait before, which
+        surely was ``over``."""
+        if asked or not self.confirmed:
+            self.surely_confirmed += 1 + self.unasked_waits
+            self.unasked_waits = 0
+        else:
+            self.unasked_waits += over
         self.confirmed += 1
         self.waited_ns = at_ns
 

@@ -36,6 +36,7 @@ from seqaudit.replay.pgm.holes import (
     RoundsHad,
     Timer,
 )
+from seqaudit.replay.pgm.reading import SAME_CALL_NS, Ticks
 from seqaudit.replay.pgm.tick import Tick
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import MAX_ASKS, Ask, Mark
@@ -119,6 +120,7 @@ class PgmWindow:
         self._goes_on = False  # nothing else has come since the last of these
         self._answered: Mark | None = None  # the last NCF or RDATA
         self._tick = Tick()
+        self._ticks = Ticks()
         #: The lowest of the repairs from each frame on, both ascending. Of more than are remembered
         #: the oldest, which are the lowest, are told as one.
         self._repairs: list[tuple[Mark, int]] = []
@@ -251,6 +253,8 @@ class PgmWindow:
                 if by is None:
                     self._asked_again(sqn, mark)
                 continue
+            if by is None:
+                self._ticks.nak(mark.at_ns)
             since_ns = mark.at_ns - hole.last_nak_ns
             if hole.naks and since_ns < SAME_ROUND_NS:
                 hole.at_once += abs(since_ns) <= self._tick.ns
@@ -297,12 +301,18 @@ class PgmWindow:
             hole.rounds = Rounds(ready, self._may_have_had(hole, mark), waits=True)
             hole.goes_on()
             if mark.at_ns >= hole.wait_ends_ns - SLACK_NS:
-                hole.waits(asked=hole.last_nak_ns > hole.waited_ns, at_ns=mark.at_ns)
+                asked = hole.last_nak_ns > hole.waited_ns
+                hole.waits(asked=asked, over=self._is_over(hole, mark), at_ns=mark.at_ns)
             hole.ncf = hole.ncf or mark
             hole.decided = mark
             hole.wait_ends_ns = mark.at_ns + self.settings.data_wait_ns
             left = self.settings.data_retries - hole.confirmed
             self._set_due(hole, hole.wait_ends_ns + max(left, 0) * self.settings.round_ns)
+
+    def _is_over(self, hole: Hole, mark: Mark) -> bool:
+        """Has the receiver's timer surely ticked between the end of its wait and an NCF?"""
+        tick_ns = self._ticks.next(hole.wait_ends_ns + SAME_CALL_NS)
+        return tick_ns is not None and tick_ns + SAME_CALL_NS <= mark.at_ns
 
     def next_due_ns(self) -> int | None:
         """When the next hole is given up, at the latest; null if none is open."""

@@ -32,7 +32,7 @@ TICK_NS: Final = 1_000
 
 #: Rules whose finding is made when a time ran out, or by the daemon's own clock: not at its frame.
 NOT_AT_THEIR_FRAME: Final = frozenset(
-    {"ZN002", "RA001", "RA002", "RA003", "RA004", "RA007", "RA013"}
+    {"ZN002", "RA001", "RA002", "RA003", "RA004", "RA005", "RA007", "RA008", "RA013"}
 )
 #: Rules that name each thing they count by its number.
 COUNTING: Final = frozenset(

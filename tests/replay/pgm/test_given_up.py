@@ -129,6 +129,35 @@ def test_an_ncf_for_another_receiver_begins_a_wait_that_counts(
     assert sure is None or str(hole.loss) == sure
 
 
+@pytest.mark.parametrize(
+    ("foreign", "late_ms", "sure"),
+    [
+        ({4}, 0, "proven"),  # its timer has ticked between the wait and the NCF
+        ({4, 5}, 0, "proven"),
+        ({4}, 600, "likely"),  # nothing shows when it ticks
+        ({9}, 0, "likely"),  # behind the last NAK it may have had it
+    ],
+)
+def test_waits_for_ncfs_of_others_count_where_the_receivers_timer_has_ticked(
+    foreign: set[int], late_ms: int, sure: str
+) -> None:
+    """Recorded: two receivers lacked a packet, and asked by turns; NAKs leave each 2.5 ms."""
+    elapsed = Elapsed()
+    window = PgmWindow(None, elapsed)
+    accept(window, 1, 3)
+    for turn in range(10):
+        at = turn * 0.52 + turn * turn * late_ms / 1e6
+        elapsed.saw(mark(2, at))
+        if turn not in foreign:
+            window.asked([2], mark(2, at))
+        window.confirmed([2], mark(2, at))
+    for at in (9.0, 12.0, 13.0):
+        elapsed.saw(mark(80, at))
+    window.give_up(T0 + 14 * SECOND, 90)
+    (hole,) = window.take_ended()
+    assert (hole.fate, str(hole.loss)) == (Fate.RETRIES, sure)
+
+
 def test_a_receiver_that_was_stopped_and_asks_when_it_goes_on_has_asked() -> None:
     """Recorded: "no NAK of it" was said of packets for which one came 24 s later, and RDATA."""
     spms = [packet("SPM", 3, at / 2) for at in range(1, 48)]  # by which the clock runs
