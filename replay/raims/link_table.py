@@ -100,8 +100,9 @@ class LinkTable:
         """Does a TCP link lead away from the observer, which forwards on it what it has got?"""
         return self._leaves is not None and name.startswith(self._leaves)
 
-    def begin_anew(self, streams: Iterable[RaimsStream] = ()) -> None:
-        """The observer has only just started: nothing of a TSI came to it before.
+    def begin_anew(self, streams: Iterable[RaimsStream] = ()) -> list[Event]:
+        """The observer has only just started: nothing of a TSI came to it before. Messages that
+        waited in these.
 
         Args:
             streams: of the start before: it got nothing of what waited then.
@@ -110,9 +111,8 @@ class LinkTable:
             waiting = self.pgm.get(stream.link)
             if waiting is not None and waiting.window.holes:
                 self._more_behind(stream, BY_RESTART)
-        for link in self.pgm.values():
-            if not link.own:
-                link.begin_anew()
+        others = [link for link in self.pgm.values() if not link.own]
+        return [event for link in others for event in link.begin_anew()]
 
     # -- time ------------------------------------------------------------------------------------
 

@@ -92,12 +92,15 @@ class PgmLink:
         """Is the observer its sender?"""
         return self._address is not None and self.sender == self._address
 
-    def begin_anew(self) -> None:
-        """The observer has only just started: nothing from before waits for it."""
+    def begin_anew(self) -> list[Event]:
+        """The observer has only just started: nothing from before waits for it. What did, in its
+        order."""
         self.window.begin_anew()
         self.reader.begin_anew()
+        held = [message for _, _, message in sorted(self._held, key=itemgetter(0, 1))]
         self._held.clear()
         self._waits = False
+        return [one.event() if isinstance(one, Row) else one for one in held]
 
     def packet(self, event: Event) -> list[Ready]:
         """A PGM row of the link. Its own messages follow it, so what waited behind them waits on

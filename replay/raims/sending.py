@@ -136,7 +136,8 @@ class Sending:
         began_ns = start_ns + off_ns
         if event.wire_kind == "HELO" and event.at_ns - began_ns < STARTING_NS:
             if not observer.from_start:
-                self._state.links.begin_anew()
+                for waited in self._state.links.begin_anew():
+                    self._state.came_in_vain(waited)
             observer.from_start = True
         if abs(observer.start_ns - began_ns) <= (SKEW_NS if off_ns else 0):
             return

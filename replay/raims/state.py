@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.clocks import DaemonClocks
 from seqaudit.replay.raims.convergence import Convergence
@@ -106,6 +107,16 @@ class RaimsState:
         if base_of(message.seqno) == 1:
             forgotten = window.rotation.forgotten.get(message.subject)
             stream.began(message, why, forgotten if why is BeganBy.ROTATED else None)
+
+    def came_in_vain(self, event: Event) -> None:
+        """A message for a daemon that had not started yet."""
+        message = MessageRun.of(event)
+        if event.kind is not Kind.DATA or message is None:
+            return
+        stream = stream_of(self.observer.streams, message)
+        if stream.sees(message, event.first_mark(), event.last_mark()):
+            self.published(message, stream)
+            self.passed(event, stream, self.observer.bridge)
 
     def passed(self, event: Event, stream: RaimsStream, own: str | None) -> None:
         """A message for all on a PGM segment."""
