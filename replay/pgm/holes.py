@@ -118,7 +118,6 @@ class Hole:
     confirmed: int = 0  # rounds with one
     surely_confirmed: int = 0
     unasked_waits: int = 0  # that were surely over, for NCFs since the last of these
-    waited_ns: int = -1  # when the last of these waits began
     wait_ends_ns: int = -1
     due_ns: int = 0  # when it is given up if nothing more comes
     ended: Mark | None = None
@@ -181,7 +180,7 @@ class Hole:
         self.due_ns -= self.paused_ns
         self.paused_ns = 0
 
-    def waits(self, *, asked: bool, over: bool, at_ns: int) -> None:
+    def waits(self, *, asked: bool, over: bool) -> None:
         """An NCF begins a wait for data; ``asked``: its receiver had since the wait before, which
         surely was ``over``."""
         if asked or not self.confirmed:
@@ -190,7 +189,6 @@ class Hole:
         else:
             self.unasked_waits += over
         self.confirmed += 1
-        self.waited_ns = at_ns
 
     def reopens(self) -> None:
         """It had not ended."""

@@ -301,8 +301,8 @@ class PgmWindow:
             hole.rounds = Rounds(ready, self._may_have_had(hole, mark), waits=True)
             hole.goes_on()
             if mark.at_ns >= hole.wait_ends_ns - SLACK_NS:
-                asked = hole.last_nak_ns > hole.waited_ns
-                hole.waits(asked=asked, over=self._is_over(hole, mark), at_ns=mark.at_ns)
+                asked = hole.last_nak_ns >= hole.wait_ends_ns - SLACK_NS  # and did not meet an NCF
+                hole.waits(asked=asked, over=self._is_over(hole, mark))
             hole.ncf = hole.ncf or mark
             hole.decided = mark
             hole.wait_ends_ns = mark.at_ns + self.settings.data_wait_ns

@@ -136,6 +136,7 @@ def test_an_ncf_for_another_receiver_begins_a_wait_that_counts(
         ({4, 5}, 0, "proven"),
         ({4}, 600, "likely"),  # nothing shows when it ticks
         ({9}, 0, "likely"),  # behind the last NAK it may have had it
+        ({8, -8, 9}, 0, "likely"),  # a NAK that meets an NCF is of the wait before
     ],
 )
 def test_waits_for_ncfs_of_others_count_where_the_receivers_timer_has_ticked(
@@ -151,6 +152,8 @@ def test_waits_for_ncfs_of_others_count_where_the_receivers_timer_has_ticked(
         if turn not in foreign:
             window.asked([2], mark(2, at))
         window.confirmed([2], mark(2, at))
+        if -turn in foreign:
+            window.asked([2], mark(2, at + 0.0003))
     for at in (9.0, 12.0, 13.0):
         elapsed.saw(mark(80, at))
     window.give_up(T0 + 14 * SECOND, 90)
