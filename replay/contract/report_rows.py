@@ -328,7 +328,7 @@ class GapRow(TypedDict):
     requested_after_ns: Annotated[int | None, "after it was revealed"]
     repaired_frame: Annotated[int | None, "null: nothing came"]
     repaired_after_ns: Annotated[int | None, "after it was asked for; else after it was revealed"]
-    delivered_frame: int | None
+    delivered_frame: Annotated[int | None, "null: not known, or a wait ended, which none shows"]
     delivered_after_ns: Annotated[int | None, "after it was revealed"]
     causes: NotRequired[list[str]]
     where: NotRequired[str | None]

@@ -232,6 +232,7 @@ def _steps(
             by_whom = step.get("by") or receiver
         else:
             says, by_whom = _SAYS.get(step["step"], ""), step.get("by")
+            by_whom = by_whom or (receiver if step["step"] == "handed on" else None)
         says = step.get("says") or says
         add(step["step"], step["frame"], step["at_ns"], by_whom, says)
     if not asked and row["requested_frame"] is not None:

@@ -49,6 +49,11 @@ class MarkOfTimer(Mark):
     __slots__ = ()
 
 
+def shown_by(mark: Mark | None) -> int | None:
+    """The frame in which a moment stands; null: none shows it."""
+    return None if mark is None or isinstance(mark, MarkOfTimer) else mark.frame
+
+
 class Ask(NamedTuple):
     """One request for seqnos of a gap.
 
@@ -293,6 +298,11 @@ class Gap:
         if part.first is not None and part.first != part.last:
             first = part.first
             steps.append({"step": "first came", "frame": first.frame, "at_ns": first.at_ns})
+        if isinstance(part.delivered, MarkOfTimer):
+            steps.append({
+                "step": "handed on", "frame": None, "at_ns": part.delivered.at_ns,
+                "says": "handed on when a wait ended: no frame shows it",
+            })  # fmt: skip
         return steps
 
     def _asked_for(self, part: Part) -> tuple[Mark | None, int]:
@@ -344,9 +354,11 @@ class Gap:
                 "requests": requests,
                 "repaired_frame": part.last.frame if part.last else None,
                 "repaired_after_ns": between(requested or self.revealed, part.last),
-                "delivered_frame": part.delivered.frame if part.delivered else None,
+                "delivered_frame": shown_by(part.delivered),
                 "delivered_after_ns": between(self.revealed, part.delivered),
             }
+            if isinstance(part.delivered, MarkOfTimer):
+                row["waited_ns"], row["delivered_after_ns"] = row["delivered_after_ns"], None
             if open_until_ns is not None and outcome is Outcome.UNRECOVERED:
                 row["open_until_ns"] = open_until_ns
             if steps := self.heard(part):
@@ -355,7 +367,10 @@ class Gap:
         return found
 
     def texts(self, open_until_ns: int | None = None) -> list[str]:
-        """The same rows as ``results.compact`` writes them: a feed may have a thousand a stream."""
+        """The same rows as ``results.compact`` writes them: a feed may have a thousand a stream.
+
+        A feed hands on nothing when a wait ends.
+        """
         return [
             f'{{"count":{part.ranges.total()},'
             f'"delivered_after_ns":{_json(between(self.revealed, part.delivered))},'

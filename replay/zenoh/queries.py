@@ -7,7 +7,7 @@ from seqaudit.decoders.contract.zenoh_detail import Detail
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.worth import END, Doubt
-from seqaudit.replay.sequence.gaps import Arrival, Mark
+from seqaudit.replay.sequence.gaps import Arrival, Mark, MarkOfTimer
 from seqaudit.replay.zenoh.audience import Audience
 from seqaudit.replay.zenoh.cache import evicted
 from seqaudit.replay.zenoh.declarations import Declarations
@@ -298,7 +298,7 @@ class Queries:
         query.timed_out = True
         query.reply_gap = self._gap_since(query)
         self._open.lapse(identity)
-        self._end(query, Mark(query.asked.frame, query.deadline_ns))
+        self._end(query, MarkOfTimer(query.asked.frame, query.deadline_ns))
 
     def close(self, mark: Mark) -> None:
         """The session ended."""

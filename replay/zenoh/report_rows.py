@@ -62,7 +62,7 @@ class MissRow(TypedDict):
     cause: Annotated[str, "in words, where they differ all of them"]
     causes: Annotated[list[CauseRow], "sample by sample"]
     request_ids: Annotated[list[int], "of the queries that ended while they were missing"]
-    frame: int
+    frame: Annotated[int | None, "null: a query's time was up, which no frame shows"]
     at_ns: int
 
 
@@ -72,7 +72,7 @@ class WaitRow(TypedDict):
     seqnos: Ranges
     count: int
     held_frame: int
-    released_frame: int
+    released_frame: Annotated[int | None, "null: a query's time was up, which no frame shows"]
     waited_ns: int
 
 

@@ -14,7 +14,7 @@ from seqaudit.replay.contract.report_rows import (
 from seqaudit.replay.contract.reporter import listed, parts_of
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.story import placed
-from seqaudit.replay.sequence.gaps import Gap, GapFigures, Outcome, between
+from seqaudit.replay.sequence.gaps import Gap, GapFigures, Outcome, between, shown_by
 from seqaudit.replay.sequence.ranges import RangeSet, half_open, inclusive
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.causes import Why, by_cause, cause_rows, in_words, within
@@ -320,7 +320,7 @@ def _handed_on(report: ZenohReporter, row: SamplesStreamRow, subscriber: Subscri
             "seqnos": [[wait.first, wait.stop - 1]],
             "count": wait.count,
             "held_frame": wait.held.frame,
-            "released_frame": wait.released.frame,
+            "released_frame": shown_by(wait.released),
             "waited_ns": wait.released.at_ns - wait.held.at_ns,
         }
         for wait in subscriber.held_back.waits[:MAX_WAITS]
@@ -564,7 +564,7 @@ def _misses(report: ZenohReporter, subscriber: Subscriber) -> list[MissRow]:
             cause=in_words(causes := cause_rows(parts)),
             causes=causes,
             request_ids=[q.request_id for q in miss.asked if q.request_id is not None],
-            frame=miss.due.frame,
+            frame=shown_by(miss.due),
             at_ns=miss.due.at_ns,
         )
         for miss, parts in report.causes(subscriber)

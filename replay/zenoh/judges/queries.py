@@ -8,6 +8,7 @@ from seqaudit.replay.contract.reporter import MAX_EVIDENCE
 from seqaudit.replay.contract.results import Result
 from seqaudit.replay.contract.worth import END, LIKELY, Claim
 from seqaudit.replay.sequence.durations import shown
+from seqaudit.replay.sequence.gaps import MarkOfTimer
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.query import Sort
 from seqaudit.replay.zenoh.reporting import ZenohReporter, ZenohSubject
@@ -79,15 +80,21 @@ def _waits(
     waits = [w for w in subscriber.held_back.waits if w.released.at_ns - w.held.at_ns >= WAIT_NS]
     if waits:
         longest = max(waits, key=lambda w: w.released.at_ns - w.held.at_ns)
+        begin = min(longest.held.frame, longest.released.frame)  # of a query that lapsed
         yield report.make(
             stream, "ZN014",
             Claim(Certainty.LIKELY, Rests(
-                (longest.held.frame, longest.released.frame), timed=True, ordered=True)),
+                (begin, max(longest.held.frame, longest.released.frame)), timed=True,
+                ordered=True)),
             "Samples of {sender_member} waited {times:time} behind missing ones, {waited} in all, "
             "the longest for {wait}.",
             seqnos=[(w.first, w.stop) for w in waits[:MAX_EVIDENCE]],
             mark=longest.held,
-            evidence=[(longest.held, "held back"), (longest.released, "handed on")],
+            evidence=[
+                (longest.held, "held back"),
+                (longest.released, "the query whose time was up when they were handed on"
+                 if isinstance(longest.released, MarkOfTimer) else "handed on"),
+            ],
             facts={
                 "times": len(waits),
                 "waited": sum(w.count for w in waits),

@@ -372,6 +372,21 @@ def test_a_timeout_ends_the_query(lost: int, cause: str) -> None:
     assert {"ZN002", "ZN013", "ZN014"} <= rules(found)
 
 
+@pytest.mark.rule("zenoh S22")
+def test_no_frame_shows_what_a_timeout_hands_on() -> None:
+    session = Session().put(0).lose().put(2).lose().put(4).ask(1, "_sn=1..")
+    _, found = session.publisher(z.response(1, z.put(3))).idle(10.5).put(5).played()
+    row = stream(found)
+    (gap,) = (r.detail for r in found if r.kind == GAP and r.detail["seqnos"] == [[3, 3]])
+    assert (row["waits"][0]["released_frame"], row["misses"][0]["frame"]) == (None, None)
+    assert (gap["delivered_frame"], gap["delivered_after_ns"]) == (None, None)
+    assert gap["waited_ns"] == 10 * SECOND + 10_000_000
+    (step,) = (step for step in gap["heard"] if step["step"] == "handed on")
+    assert step["at_ns"] == row["misses"][0]["at_ns"] == gap["revealed_at_ns"] + gap["waited_ns"]
+    (waited,) = (r.detail for r in found if r.rule == "ZN014" and r.kind == FINDING)
+    assert "whose time was up" in waited["evidence"][1]["shows"]
+
+
 @pytest.mark.rule("zenoh S23")
 def test_a_late_publisher_is_asked_for_its_history() -> None:
     session = Session().ask(1, "_max=8", suffix="").publisher()
