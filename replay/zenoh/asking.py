@@ -1,6 +1,6 @@
 """What a subscriber's own requests show of it: that it asks, how far it is, what it had."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -15,6 +15,8 @@ MAX_KEPT_HAD: Final = 10_000
 MAX_KEPT_BROUGHT: Final = 100_000
 #: Periodic queries come so late at most: recorded with 25 ms.
 PUNCTUAL_NS: Final = 50_000_000
+#: Ticks that the first of them may be.
+MAX_TRIED: Final = 1_000
 #: Bytes of one request may be damaged, and one heartbeat may not have been read.
 MANY_TIMES: Final = 2
 
@@ -109,17 +111,15 @@ class Asking:
         self._until = query.asked
 
     def ticks_otherwise(self, first_at: Mark | None) -> bool:
-        """Periodic queries do not follow each other, and the first sample, by whole periods: one
-        subscriber's do (9.4). They are of several, or of one that came later than the first."""
+        """Periodic queries are not at whole periods behind the first sample: one subscriber's are
+        (9.4). They are of several, or of one that came later than the first."""
         at = [query.asked.at_ns for query in self.listed if query.sort is Sort.PERIODIC]
         if len(at) < MANY_TIMES or first_at is None:
             return False
         times = [first_at.at_ns, *at]
-        passed = [after - before for before, after in pairwise(times)]
-        period = min(passed)
-        return period > 2 * PUNCTUAL_NS and any(
-            abs(one - period * max(round(one / period), 1)) > PUNCTUAL_NS for one in passed
-        )
+        least = min(after - before for before, after in pairwise(times))
+        behind = [time - first_at.at_ns for time in at]
+        return least > 2 * PUNCTUAL_NS and not _at_whole_periods(behind, least)
 
     @property
     def left(self) -> bool:
@@ -189,3 +189,38 @@ class Asking:
             if len(self.had) < MAX_KEPT_HAD:
                 self.had.append(hole)
         return outcome
+
+
+def _at_whole_periods(times: Sequence[int], least: int) -> bool:
+    """Whether one clock may tick at all of these times, in ns since it began: no tick comes before
+    its time, nor much later (``PUNCTUAL_NS``), and none puts off the next.
+
+    Args:
+        least: between two of them; about one period.
+    """
+    about = least - PUNCTUAL_NS, least + PUNCTUAL_NS
+    ticks = _ticks(times[0], about)
+    return len(ticks) > MAX_TRIED or any(
+        _may_tick(times, _period(times[0], tick, about)) for tick in ticks
+    )
+
+
+def _may_tick(times: Iterable[int], period: tuple[int, int]) -> bool:
+    """The same of a clock with a period between these."""
+    for time in times:
+        ticks = _ticks(time, period)
+        if len(ticks) == 1:
+            period = _period(time, ticks[0], period)
+        if not ticks or period[0] > period[1]:
+            return False
+    return True
+
+
+def _ticks(time: int, period: tuple[int, int]) -> range:
+    """Which of its ticks a time may be, by number."""
+    return range(max(-(-(time - PUNCTUAL_NS) // period[1]), 1), time // period[0] + 1)
+
+
+def _period(time: int, tick: int, period: tuple[int, int]) -> tuple[int, int]:
+    """What is left of it, if a time is that of this tick."""
+    return max(period[0], -(-(time - PUNCTUAL_NS) // tick)), min(period[1], time // tick)

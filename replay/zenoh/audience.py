@@ -437,7 +437,7 @@ class Audience:
             unread: what came just before it may not have read.
         """
         for one in self.living(endpoint, None):
-            if one.pending or any(lane.pending for lane in self.lanes_of(one).all):
+            if self.lanes_of(one).waited():
                 one.untold.add(WAITED)
             recent = one.touched is not None and mark.at_ns - one.touched.at_ns < LAG_NS
             if unread and recent:
@@ -457,7 +457,7 @@ class Audience:
         self._end(self._identities(endpoint), mark)
         for one in ending:
             one.life.node_gone = endpoint != self._link.opener
-            if one.pending or any(lane.pending for lane in self.lanes_of(one).all):
+            if self.lanes_of(one).waited(self._link.closed_to(endpoint)):
                 one.untold.add(WAITED)
             elif (endpoint, one.source) in lately:
                 one.untold.add(CLOSING)

@@ -85,6 +85,17 @@ class Lanes:
     def living(self) -> list[Lane]:
         return [lane for lane in self.all if not lane.over]
 
+    def waited(self, close: Mark | None = None) -> bool:
+        """Whether samples wait for one of them, or did until a Close that came to it.
+
+        Args:
+            close: null: none did.
+        """
+        return any(
+            one.pending or (close is not None and one.handed_at == close)
+            for one in (self.one, *self.all)
+        )
+
     def query(self, query: Query) -> None:
         """Before ``one`` gets it."""
         beside = [q for q in self.one.queries if _same(q, query)]

@@ -202,6 +202,10 @@ class Link:
         if len(self.closed) < MAX_KEPT:
             self.closed.append((event.first_mark(), event.source))
 
+    def closed_to(self, endpoint: str) -> Mark | None:
+        """When the other end last said that it closes the session; null: it did not."""
+        return next((mark for mark, end in reversed(self.closed) if end != endpoint), None)
+
     def _end(self, endpoint: str) -> End:
         if endpoint not in self.ends and len(self.ends) >= MAX_COUNTERS:
             return End()

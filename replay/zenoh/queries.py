@@ -24,7 +24,7 @@ from seqaudit.replay.zenoh.link import Link, first_hop
 from seqaudit.replay.zenoh.lives import LAG_NS
 from seqaudit.replay.zenoh.moments import Moments
 from seqaudit.replay.zenoh.query import FOR_MISSING, Query, Sort
-from seqaudit.replay.zenoh.reasons import CROSSED, SHARED, STRAY, UNENDED, UNSEEN
+from seqaudit.replay.zenoh.reasons import CROSSED, SHARED, STRAY
 from seqaudit.replay.zenoh.sources import Source, placed
 from seqaudit.replay.zenoh.subscriber import Subscriber
 from seqaudit.replay.zenoh.timers import SETTLED_NS, Identity, OpenQueries, Timers
@@ -321,23 +321,8 @@ class Queries:
         for subscriber in self._asked_by.pop(query.number, []):
             if subscriber.life.over:
                 continue
-            if query.reply_gap and not query.final:
-                self._was_not_seen_to_end(subscriber, query)
             subscriber.query_ended(query, mark)
             self._audience.lanes_of(subscriber).query_ended(query, mark)
-
-    def _was_not_seen_to_end(self, one: Subscriber, query: Query) -> None:
-        """Frames are missing, its ResponseFinal perhaps among them, and perhaps the one in which a
-        subscriber of the node was undeclared, where samples would have come all the same: nothing
-        follows, or they are for another one."""
-        lanes = self._audience.lanes_of(one).living
-        there = self._audience.everyone(query.requester, one.source)
-        others = [other for other in there if other is not one and not other.life.over]
-        if not any(each.pending for each in (one, *lanes)) or not (query.gone or others):
-            return
-        one.untold.add(UNENDED)
-        for other in others:
-            other.untold.add(UNSEEN, since=query.asked.frame)
 
     def _gap_since(self, query: Query) -> bool:
         """Transport sns were passed over on the way to its requester since it was asked."""

@@ -106,6 +106,13 @@ class Query:
         low, high = (sn if end is None else end for end in (self.first, self.last))
         return self.source in (None, source) and low <= sn <= high
 
+    def waits_for(self, last: int | None) -> bool:
+        """Whether it asks from a sample on that has not come by it, though all up to ``last`` seems
+        handed on."""
+        first = self.first
+        known = first is not None and last is not None and first <= last
+        return known and not (first is not None and self.replied.within(first, first + 1))
+
     def begins_below(self, start: int | None) -> bool:
         """Whether it asks for samples before the first that came here; null: none did."""
         return self.first is not None and start is not None and self.first < start

@@ -47,14 +47,6 @@ SHARED_OUT: Final = (
     "samples came by the answer to one of several subscribers that asked in the same words, and "
     "not to the others: nothing tells who was handed them"
 )
-UNENDED: Final = (
-    "what waited for the answer to its query was handed on when that ended, which is not here, as "
-    "other frames for its node are not: nothing shows when, or whether it was there still"
-)
-UNSEEN: Final = (
-    "frames for its node are missing since a query of another subscriber there, whose answer did "
-    "not end here: the one in which this was undeclared may be missing as well"
-)
 STRAY: Final = (
     "samples came by the answer to a query that is not here: nothing tells whose that was"
 )

@@ -271,9 +271,8 @@ class Subscriber:
         """The capture is over."""
         if self.waiting is not None:
             self.flush(self.waiting, None)
-        for query in self.queries:  # it waits for what seemed handed on
-            if query.first is not None and query.first <= (self.last or -1):
-                self.untold.add(reasons.BEHIND)
+        if any(query.waits_for(self.last) for query in self.queries):
+            self.untold.add(reasons.BEHIND)  # it waits for what seemed handed on
         if self.asks_from is None and self.learns and self.at_once.passed >= MANY_GAPS:
             self._went_on_at_once()
         if self.tracker is not None and not self.queries:

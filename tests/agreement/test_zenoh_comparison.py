@@ -11,7 +11,7 @@ import pytest
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.shared.plan import CaptureInput
-from seqaudit.replay.zenoh.reasons import HAD, UNENDED
+from seqaudit.replay.zenoh.reasons import HAD, WAITED
 from tests.agreement import zenoh
 from tests.agreement.__main__ import shown
 from tests.agreement.expected_zenoh import heartbeat_lost, timed_out, told_in_vain, unnoticed
@@ -65,18 +65,18 @@ ALL_NULL: Final = ("delivered", "misses", "recovered", "unrecovered_seqnos", "no
 
 
 def test_what_a_report_cannot_tell_is_unknown_in_its_own_words() -> None:
-    rows = rows_of("udp-cache-too-small-1", null(UNENDED, *ALL_NULL))
+    rows = rows_of("udp-cache-too-small-1", null(WAITED, *ALL_NULL))
     assert verdicts(rows, "different") == {}
     figures = (
         "delivered", "misses", "not recovered", "recovered", "delivered without passing here",
         "delivered, count",
     )  # fmt: skip
-    assert verdicts(rows, "unknown") == {f"s1 p1 {figure}": UNENDED for figure in figures}
+    assert verdicts(rows, "unknown") == {f"s1 p1 {figure}": WAITED for figure in figures}
 
 
 def test_of_bounds_the_reason_counts() -> None:
-    rows = rows_of("udp-cache-too-small-1", null(f"5 or more, 9 at most: {UNENDED}", "recovered"))
-    assert verdicts(rows, "unknown") == {"s1 p1 recovered": UNENDED}
+    rows = rows_of("udp-cache-too-small-1", null(f"5 or more, 9 at most: {WAITED}", "recovered"))
+    assert verdicts(rows, "unknown") == {"s1 p1 recovered": WAITED}
 
 
 @pytest.mark.parametrize("reason", ["", "who knows", HAD])
@@ -87,7 +87,7 @@ def test_null_without_a_reason_or_as_a_whole_capture_lacked_frames_differs(reaso
 
 def test_what_is_known_beside_a_null_is_compared() -> None:
     def spoil(stream: dict[str, Any]) -> None:
-        null(UNENDED, "delivered")(stream)
+        null(WAITED, "delivered")(stream)
         stream["misses"] = []
 
     assert verdicts(rows_of("udp-cache-too-small-1", spoil), "different").keys() == {"s1 p1 misses"}

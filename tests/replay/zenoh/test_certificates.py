@@ -243,6 +243,13 @@ def test_what_waits_behind_a_query_that_no_sample_here_explains_is_not_handed_on
     assert row["delivered"] == delivered
 
 
+def test_a_query_that_stays_open_may_have_brought_what_it_begins_with() -> None:
+    """Recorded: the rest of the answer was lost, and the capture ended."""
+    session = WideSession().put(0).lose().put(2).lose().put(4).ask(1, "_sn=1..")
+    row = stream(session.publisher(z.response(1, z.put(1))).put(5).played()[1])
+    assert (row["delivered"], row["open"]) == ([[0, 2]], 1)
+
+
 def test_what_is_missing_between_a_gap_and_its_query_may_be_what_it_asks_for() -> None:
     """Its subscriber reads, and asks, later than samples come."""
     session = uncaptured(WideSession().put(0).lose().put(2), 1).ask(1, "_sn=1..")

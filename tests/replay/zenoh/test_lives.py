@@ -26,10 +26,8 @@ from seqaudit.replay.zenoh.reasons import (
     SILENT,
     STRAY,
     UNASKED,
-    UNENDED,
     UNHEARD,
     UNNAMED,
-    UNSEEN,
     WAITED,
 )
 from seqaudit.replay.zenoh.report_rows import ALL, ONE
@@ -175,6 +173,22 @@ def test_periodic_queries_that_begin_between_two_periods_are_of_one_that_came_la
     assert (row["delivered"], row["unknown"]["delivered"]) == (None, SEVERAL)
 
 
+def test_periodic_queries_that_come_late_put_off_no_others() -> None:
+    """Recorded: of a program that its machine let wait, and not of several."""
+
+    def told(*at: float) -> object:
+        session = Session().put(0, 1, 3)
+        begun = session.now - 0.03
+        for number, after in enumerate(at, 1):
+            session.now = begun + after
+            answered(session.ask(number, "_sn=4..;_anyke"), number)
+        return stream(session.played()[1])["unknown"].get("delivered")
+
+    assert told(0.50, 2.04, 2.50, 3.00, 3.51, 4.00) == UNASKED
+    assert told(0.50, 2.10, 2.50, 3.00, 3.51, 4.00) == SEVERAL
+    assert told(0.50, 1.00, 1.60, 2.00, 2.40) == SEVERAL
+
+
 def test_whose_query_a_heartbeat_made_is_not_known_beside_a_key_that_is_not() -> None:
     """Recorded: the frame that declares ``demo`` was not captured, and ``demo/**`` had asked."""
 
@@ -300,15 +314,28 @@ def test_who_says_nothing_until_the_session_ends_may_have_ended_before() -> None
     assert (row["delivered"], row["unknown"]["delivered"]) == (None, SILENT)
 
 
-def test_what_waits_for_an_answer_that_did_not_end_here_may_have_been_handed_to_nobody() -> None:
-    """Recorded (2155, 2167, 2241), and a stretch taken out: an undeclaration was in it."""
-    session = Session().put(0).lose().put(2).ask(1, "_sn=1..").wait(0.5).lose().put(4).wait(0.5)
-    row = stream(session.raw(CLOSED).played()[1])
-    assert (row["delivered"], row["unknown"]["delivered"]) == (None, UNENDED)
+def test_what_waits_for_an_answer_that_did_not_end_here_is_handed_on_at_the_end() -> None:
+    """Recorded: nothing shows that a subscriber was there still (2155, 2167, 2241)."""
+
     session = Session().subscriber(z.declare(2, 7, 0, "demo/*", own=False)).put(0).lose().put(2)
     session.ask(1, "_sn=1..").wait(0.5).lose().put(4).wait(0.5)
-    why = {row["subscriber"]: row["unknown"]["delivered"] for row in streams(session.raw(CLOSED))}
-    assert why == {"demo/*": UNSEEN, "demo/sensor": UNENDED}
+    told = {
+        row["subscriber"]: (row["delivered"], row["delivered_unsure"])
+        for row in streams(session.raw(CLOSED))
+    }
+    handed = [[0, 0], [2, 2], [4, 4]]
+    assert told == {"demo/*": (handed, handed), "demo/sensor": (handed, handed[1:])}
+
+
+def test_a_close_that_reached_nobody_handed_nothing_on() -> None:
+    """Recorded: who listens over UDP ends without a word, closed in good order or killed."""
+    session = Session().put(0).lose().put(2).ask(1, "_sn=1..").wait(0.5).raw(CLOSED)
+    assert stream(session.played()[1])["delivered"] == [[0, 0], [2, 2]]
+    session = Session().put(0).lose().put(2).ask(1, "_sn=1..").wait(0.5).raw(CLOSED)
+    row = stream(session.unreachable().played()[1])
+    assert (row["delivered"], row["unknown"]["delivered"]) == (None, WAITED)
+    session = answered(Session().put(0).lose().put(2).ask(1, "_sn=1.."), 1, 1, 2).wait(0.5)
+    assert stream(session.raw(CLOSED).unreachable().played()[1])["delivered"] == [[0, 2]]
 
 
 def test_samples_of_before_a_subscriber_was_declared_were_for_another_one_or_nobody() -> None:
