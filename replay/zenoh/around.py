@@ -20,11 +20,10 @@ class Around(Protocol[Asks]):
     def kept(self) -> bool:
         """A token keeps what is known of the idle source."""
 
-    def has_cache(self) -> bool:
-        """A cache of the source is declared, or has answered."""
-
-    def asks_nobody(self) -> bool:
-        """No query of its node would be sent: it ends at once, and what is missing is missed."""
+    def cached(self) -> bool | None:
+        """A cache of the source is declared, or has answered; null: its node is not told of caches,
+        or may have been. Where there is none no query of it is sent: it ends at once, and what is
+        missing is missed."""
 
     def asks_from(self, since: int) -> int | None:
         """The job frame of the declaration that it, which lives since then, asks for what it

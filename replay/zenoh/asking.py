@@ -9,7 +9,7 @@ from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 from seqaudit.replay.zenoh.came_late import CameLate
 from seqaudit.replay.zenoh.lives import LAG_NS
-from seqaudit.replay.zenoh.query import Had, Query, Sort
+from seqaudit.replay.zenoh.query import FOR_MISSING, Had, Query, Sort
 
 MAX_KEPT_HAD: Final = 10_000
 MAX_KEPT_BROUGHT: Final = 100_000
@@ -109,6 +109,19 @@ class Asking:
             self.passed = max(self.passed, query.first or 0)
             self._asks_again(query, last, still_open=still_open)
         self._until = query.asked
+
+    def past(self, sn: int, mark: Mark) -> int | None:
+        """The sn that it asked for long before a lower one came first here: it had the source by an
+        earlier session, and that began again under its id; null: it did not.
+        """
+        asked = [
+            query.first
+            for query in self.listed
+            if query.first is not None and not query.shared and query.sort in FOR_MISSING
+            and mark.at_ns - query.asked.at_ns > LAG_NS
+        ]  # fmt: skip
+        past = max(asked, default=0)
+        return past if past > sn else None
 
     def ticks_otherwise(self, first_at: Mark | None) -> bool:
         """Periodic queries are not at whole periods behind the first sample: one subscriber's are

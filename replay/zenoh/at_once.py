@@ -65,7 +65,7 @@ class AtOnce:
             self.delivery.deliver(first, stop)
             self.last, self.handed_at = stop - 1, mark
 
-    def misses(self, *, cached: bool) -> list[Miss]:
+    def misses(self, *, cached: bool | None) -> list[Miss]:
         """The callbacks that were due."""
         return [Miss(a, b, mark, mark.at_ns, (), cached) for (a, b), mark in self.missed]
 

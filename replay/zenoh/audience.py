@@ -58,11 +58,8 @@ class _AroundSource:
     def kept(self) -> bool:
         return self.audience.declared.kept(self.source)
 
-    def has_cache(self) -> bool:
-        return self.audience.declared.has_cache(self.source)
-
-    def asks_nobody(self) -> bool:
-        return not self.has_cache() and self.audience.asks_nobody(self.source)
+    def cached(self) -> bool | None:
+        return self.audience.cached(self.source)
 
     def asks_from(self, since: int) -> int | None:
         return self.audience.declared.asks_from(self.source.receiver, self.subject, since)
@@ -258,13 +255,14 @@ class Audience:
             for one in self.everyone(source.receiver, self.machine(source))
         )
 
-    def asks_nobody(self, source: Source) -> bool:
-        """Whether a subscriber's node knows of no cache and so sends no query: all declarations
-        were captured. A client asks its peer whatever that has declared, and a peer asks another
-        of which it has not heard that this is all (zenoh.md 9.3)."""
-        sender = source.sender
-        said_all = sender in self.declared.said_all or not self._link.is_peer(sender)
-        return not self.document and said_all and self._link.told_all(sender, source.receiver)
+    def cached(self, source: Source) -> bool | None:
+        """Whether a subscriber's node knows of a cache, or sends no query (zenoh.md 9.3). Null: it
+        may send one, as nobody tells a client, or not all declarations are here, or said to be."""
+        if self.declared.has_cache(source):
+            return True
+        said_all = source.sender in self.declared.said_all or not self._link.is_peer(source.sender)
+        told = said_all and self._link.told_all(source.sender, source.receiver)
+        return False if told and not self.document else None
 
     def _subscribes_now(self, member: str, subject: str, mark: Mark) -> None:
         """A member of the group subscribes: what came before was for nobody that is known. It
@@ -570,8 +568,10 @@ class Audience:
             if told.role == "pub":
                 source.key = told.subject
             sources = [source]
+        declared = told.role == "*" and self.declared.since(requester, told.subject) is not None
         for source in sources:
-            mine = self.of(source)
+            named = declared and source.key is None  # nothing of it came yet
+            mine = [self._subscriber(source, told.subject)] if named else self.of(source)
             first = placed(source, asked.first)
             gone = self._undeclared.get((source.receiver, self.machine(source)))
             if gone is not None and first is not None and not mine:

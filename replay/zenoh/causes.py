@@ -37,6 +37,7 @@ class Cause(StrEnum):
     GONE = "publisher gone"
     NO_CACHE = "no cache"
     EMPTY = "no cache had them"
+    LOST_OR_EMPTY = "reply lost, or no cache had them"
     EMPTY_OR_LOST = "reply lost before it came to this link, or no cache had them"
     EVICTED = "evicted: the cache is too small"
     REPLY_OR_EVICTED = "reply lost, or evicted"
@@ -103,7 +104,7 @@ def answered(
     first: int,
     stop: int,
     *,
-    cached: bool,
+    cached: bool | None,
     cut: bool,
     relayed: bool,
     finals: Iterable[HopCounter],
@@ -111,7 +112,7 @@ def answered(
     """What became of [first, stop) in the answer to a query, one end of which was captured.
 
     Args:
-        cached: a cache of the source was known.
+        cached: a cache of the source was known; null: nobody had told of any.
         cut: not all of request and answer can be read.
         relayed: a router passes the answer on, and ends it when it has heard of all caches.
         finals: counters in which finals travel.
@@ -121,7 +122,7 @@ def answered(
     stop = stop if query.last is None else min(stop, query.last + 1)
     if first >= stop:
         return
-    if cut or query.gone:
+    if cut or (query.gone and not query.lived):
         yield Why(first, stop, Cause.CUT if cut else Cause.GONE)
         return
     for a, b in query.thrown.within(first, stop):
@@ -141,7 +142,7 @@ def answered(
         middle = max(first, min(stop, came.first()))
         lost = query.reply_gap and not whole
         older = Cause.REPLY_OR_EVICTED if lost or relayed else Cause.EVICTED
-        newer = query.timed_out or lost
+        newer = query.timed_out or query.gone or lost
         yield Why(first, middle, older, by)
         yield Why(middle, stop, Cause.REPLY_LOST if newer else nothing, by)
     else:
@@ -152,13 +153,17 @@ def answered(
 
 
 def _without_replies(
-    query: Query, cached: bool, finals: Iterable[HopCounter], *, whole: bool
+    query: Query, cached: bool | None, finals: Iterable[HopCounter], *, whole: bool
 ) -> Cause:
+    if query.gone:
+        return Cause.NO_ANSWER
     if query.timed_out:
         return Cause.NOT_THERE if unanswered(query, finals) else Cause.NO_ANSWER
-    if not cached:
+    if cached is False:
         return Cause.NO_CACHE
-    return Cause.REPLY_OR_EVICTED if query.reply_gap and not whole else Cause.EMPTY
+    if whole or not query.reply_gap:
+        return Cause.EMPTY
+    return Cause.REPLY_OR_EVICTED if cached else Cause.LOST_OR_EMPTY
 
 
 def within(parts: Iterable[Why], ranges: Iterable[Range]) -> list[Why]:

@@ -76,5 +76,5 @@ def unheard(link: Link, moments: Moments, source: Source, miss: Miss) -> bool:
 
 
 def _no_cache(link: Link, miss: Miss) -> bool:
-    """Whether none had been declared in this session."""
-    return not link.multicast and bool(link.session_starts) and not miss.cached
+    """Whether its node had heard in this session of all, and none was among them."""
+    return not link.multicast and bool(link.session_starts) and miss.cached is False

@@ -31,9 +31,12 @@ RULES: Final = frozenset({"ZN002", "ZN022"})
 _OPEN: Final = frozenset(
     {
         Cause.LATER, Cause.NOT_THERE, Cause.NO_ANSWER, Cause.GONE, Cause.NO_CACHE, Cause.EMPTY,
-        Cause.EMPTY_OR_LOST, Cause.EVICTED, Cause.REPLY_OR_EVICTED, Cause.REPLY_LOST,
+        Cause.LOST_OR_EMPTY, Cause.EMPTY_OR_LOST, Cause.EVICTED, Cause.REPLY_OR_EVICTED,
+        Cause.REPLY_LOST,
     }
 )  # fmt: skip
+#: Outcomes of queries to which nothing says that an answer came.
+UNENDED: Final = ("timed out", "session ended")
 #: What the far end shows, in words.
 _SHOWN: Final = {
     Cause.REPLY_LOST: "a reply with {name:sample} left there and did not come",
@@ -223,7 +226,7 @@ def _lacked(sender: Row, *, older: bool) -> Cause:
 
 def _never_came(own: QueryFigures, sender: Row) -> bool:
     """A query of which the far end has nothing, though it has samples from before and after."""
-    if own["replies"] or own["discarded_replies"] or own["outcome"] != "timed out":
+    if own["replies"] or own["discarded_replies"] or own["outcome"] not in UNENDED:
         return False
     live, newest = sender["live"], own["newest_seqno"]
     return bool(live and newest is not None and live[0][0] <= newest < live[-1][1])

@@ -64,6 +64,7 @@ class Moments:
         self._tick = -1
         self._timed_until = BEGINNING
         self._said: dict[str, Mark] = {}  # endpoint -> its last frame
+        self._alive: dict[str, int] = {}  # endpoint -> when it last said more than that it begins
         self._silent_ns: dict[str, int] = {}  # endpoint -> how long before a KeepAlive
         self._silences = Silences()
         self._over = False
@@ -129,6 +130,10 @@ class Moments:
         """The same, in ns."""
         mark = self.spoke(endpoint)
         return None if mark is None else mark.at_ns
+
+    def alive_ns(self, endpoint: str) -> int | None:
+        """When an end last said anything but that it begins a session; null: it never did."""
+        return self._alive.get(endpoint)
 
     def due_ns(self, endpoint: str) -> int | None:
         """When an end that lives has to speak again at the latest; null: it never spoke."""
@@ -201,6 +206,8 @@ class Moments:
             if silent or (since is None and under_way):
                 self._silences.ended(event.source, since, event.frame)
             self._said[event.source] = event.last_mark()
+            if event.wire_kind not in HANDSHAKE:
+                self._alive[event.source] = event.last_mark().at_ns
             self._note_lapse(event, since)
         if tick == self._tick or (event.wire_kind in RUNS and event.at_ns >= self._timed_until):
             return

@@ -305,9 +305,14 @@ class Queries:
         for identity in self._open.all():
             query = self._open.pop(identity)
             assert query is not None
-            query.gone = True
+            query.gone, query.lived = True, self._outlived(query)
             query.reply_gap = self._gap_since(query)
             self._end(query, mark)
+
+    def _outlived(self, query: Query) -> bool:
+        """Whether the other end lived on for so long that it had answered."""
+        alive = [self._moments.alive_ns(end) for end in self._link.ends if end != query.requester]
+        return any(at is not None and at - query.asked.at_ns > LAG_NS for at in alive)
 
     def _end(self, query: Query, mark: Mark) -> None:
         query.ended = mark

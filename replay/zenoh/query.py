@@ -63,6 +63,7 @@ class Query:
     reply_bytes: int = 0
     reply_gap: bool = False  # transport sns are missing on the way of the replies
     gone: bool = False  # the session ended first
+    lived: bool = False  # and the other end went on for long before that
     filled: int = 0  # samples it recovered
     all_lost: bool = False  # nothing of its source had come, and frames are missing
     blind: bool = False  # nothing of its source had come here when it was asked
@@ -139,7 +140,7 @@ class Miss(NamedTuple):
         since_ns: since when they were known to be missing.
         asked: queries that ended while they were, the last of them with the callback; none: no
             query followed the gap.
-        cached: a cache of the source was known then.
+        cached: a cache of the source was known then; null: nobody had told.
     """
 
     first: int
@@ -147,7 +148,7 @@ class Miss(NamedTuple):
     due: Mark
     since_ns: int
     asked: tuple[Query, ...]
-    cached: bool
+    cached: bool | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ def summary(
         nobody = UNMATCHED if came else REFUSED
         row["unknown"] |= receipt_unknown(source.untold) if source.untold else {"delivered": nobody}
         return row
-    quiet = subscriber.quiet_control(mine)
+    quiet = subscriber.quiet.control(mine)
     row["control"] |= {
         "while_nothing_is_missing": quiet[0],
         "samples_while_nothing_is_missing": quiet[1],
@@ -264,7 +264,8 @@ def _cache_seen(engine: ZenohEngine, source: Source) -> str | None:
         return "answered"
     if not engine.link.session_starts:
         return None
-    return "declared" if engine.declared.has_cache(source) else "none"
+    known = engine.audience.cached(source)
+    return None if known is None else "declared" if known else "none"
 
 
 def _control(source: Source, mine: list[Query]) -> ControlRow:

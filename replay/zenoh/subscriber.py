@@ -11,7 +11,6 @@ one: then the misses were due when the gap showed (no recovery, no cache known, 
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable
 from typing import ClassVar, Final
 
 from seqaudit.replay.contract.worth import END
@@ -30,6 +29,7 @@ from seqaudit.replay.zenoh.handed import Handed
 from seqaudit.replay.zenoh.held_back import HeldBack
 from seqaudit.replay.zenoh.lives import SubscriberLife
 from seqaudit.replay.zenoh.query import FOR_MISSING, Miss, Query, Sort
+from seqaudit.replay.zenoh.quiet import QuietTraffic
 from seqaudit.replay.zenoh.story import BY_HEARTBEAT, BY_QUERY, BY_REPLY, BY_SAMPLE
 
 MAX_KEPT: Final = 10_000
@@ -104,10 +104,9 @@ class Subscriber:
         self.queries_max = 0  # most of them open at a time
         self.at_once = AtOnce(around.signs())
         self.first_at: Mark | None = None
-        self.quiet_samples = 0  # live ones that came in order while nothing was missing
-        self.quiet_heartbeats = 0  # that told nothing new while nothing was missing
+        self.quiet = QuietTraffic()
+        self._had = 0  # below this sn it takes for repeats what an earlier run of the source used
         self._calm = True  # before the sample that is being taken
-        self._beat: int | None = None  # what the last of these said
         self._unasked = RangeSet()  # missed at once, as it seems: no query followed the gap
         self._undelivered: list[tuple[int, Part]] = []  # what filled gaps, by where it ends
         self._by_reply: list[Gap] = []  # of samples that only a reply showed, by first sn
@@ -172,17 +171,11 @@ class Subscriber:
             or (self.tracker is not None and self.tracker.missing())
         )
 
-    def quiet_control(self, queries: Iterable[Query]) -> tuple[int, int]:
-        """Control messages and live samples that passed while nothing was missing."""
-        messages = sum(1 + query.replies + query.final for query in queries if query.idle)
-        return messages + self.quiet_heartbeats, self.quiet_samples
-
     def heartbeat(self, told: int, mark: Mark) -> None:
         """The publisher says that ``told`` is its last sn (S14, S16)."""
-        self._beat = None
-        if self.calm and self.last is not None and told <= self.last:
-            self.quiet_heartbeats += 1
-            self._beat = told
+        known = self.calm and self.last is not None and told <= self.last
+        self.quiet.heartbeat(told, quiet=known)
+        if known:
             self.asking.told_again(told)
         if self.heard is None or told > self.heard:
             self.heard, self.heard_at = told, mark
@@ -194,9 +187,7 @@ class Subscriber:
         """A query of this subscriber for this source: S11, S13 (one of several), S15, S17, S23."""
         if query.first is not None:
             self._agree(query, query.first)
-        if query.sort is Sort.HEARTBEAT and query.last is not None and query.last == self._beat:
-            self.quiet_heartbeats -= 1  # at the publisher's end: it did tell something new
-            self._beat = None
+        self.quiet.asked(query)
         query.quiet = query.sort is Sort.PERIODIC and self.calm
         still_open = bool(self.queries) or self.history
         self.queries.append(query)
@@ -285,7 +276,11 @@ class Subscriber:
         if self.asks_from is not None:
             # It asks at every gap; where it did not, it had them, or the query is not here.
             self._set_aside(self._unasked, Outcome.UNASKED, reasons.UNASKED)
-            if self.last is not None and self.asking.passes_beats and self.around.has_cache():
+            if (
+                self.last is not None
+                and self.asking.passes_beats
+                and self.around.cached() is not False
+            ):
                 tail = self.unrecovered & RangeSet([(self.last + 1, END)])
                 self._set_aside(tail, Outcome.REPAIRED, reasons.UNASKED)
 
@@ -297,7 +292,7 @@ class Subscriber:
         self.delivery = self.at_once.delivery
         self.counts[Outcome.UNRECOVERED] -= self.unrecovered.total()
         self.unrecovered = RangeSet(span for span, _ in self.at_once.missed)
-        self.misses = self.at_once.misses(cached=self.around.has_cache())
+        self.misses = self.at_once.misses(cached=self.around.cached())
         self.held_back = HeldBack()
         self.counts[Outcome.UNRECOVERED] += self.unrecovered.total()
         for gap in self.gaps:
@@ -344,6 +339,8 @@ class Subscriber:
                 first = self._hold_history(first, stop, mark)
                 if first >= stop:
                     return
+            elif (past := self.asking.past(first, mark)) is not None:
+                self.last, self._had = past - 1, past
             else:  # S3, S5
                 self._quiet(first, stop)
                 self._deliver(first, stop, mark)
@@ -366,7 +363,7 @@ class Subscriber:
 
     def _quiet(self, first: int, stop: int) -> None:
         if self._filling is None and self._calm:
-            self.quiet_samples += stop - first
+            self.quiet.samples += stop - first
 
     def _hold_history(self, first: int, stop: int, mark: Mark) -> int:
         """Kept back until the history is there, at most ``history_max`` of them."""
@@ -388,7 +385,7 @@ class Subscriber:
         kept = self.history and (self.last is None or self.asks_from is not None)  # S4, S18
         if self.pending and not self.queries and not kept and self.waiting is None:
             self.waiting = mark
-            if self.around.asks_nobody():
+            if self.around.cached() is False:
                 self.flush(mark, None)
 
     def flush(self, mark: Mark, query: Query | None, *, history: bool = False) -> None:
@@ -402,7 +399,7 @@ class Subscriber:
         pending, self.pending = list(self.pending), RangeSet()
         at_once = query is None and not history  # nobody asked: they did not wait
         if at_once:
-            self.quiet_samples += sum(b - a for a, b in pending)
+            self.quiet.samples += sum(b - a for a, b in pending)
         for first, stop in pending:
             if self.last is not None and first > self.last + 1:
                 self._miss(self.last + 1, first, mark, query, at_once=at_once)
@@ -422,7 +419,7 @@ class Subscriber:
             mark = gap.revealed
         since = mark if gap is None else gap.revealed
         asked = () if query is None else tuple(self._tried)
-        miss = Miss(first, stop, mark, since.at_ns, asked, self.around.has_cache())
+        miss = Miss(first, stop, mark, since.at_ns, asked, self.around.cached())
         if len(self.misses) < MAX_KEPT:
             self.misses.append(miss)
         for part in self.around.why(self, miss) if at_once else ():
@@ -467,6 +464,7 @@ class Subscriber:
             self._undelivered = [entry for entry in self._undelivered if entry[0] > stop]
 
     def _repeated(self, first: int, stop: int, mark: Mark) -> None:
+        first = min(max(first, self._had), stop)
         for a, b in self.asking.late.again(first, stop, mark):
             self.repeats.add(a, b, mark)
             self.repeat_count += b - a

@@ -43,7 +43,7 @@ def findings(
             "{times:periodic query} for {sender_member} {times|was|were} answered without a "
             "sample.",
         )  # fmt: skip
-    messages, samples = subscriber.quiet_control(mine)
+    messages, samples = subscriber.quiet.control(mine)
     counters = report.counters(source)
     begun = bool(report.engine.link.session_starts) and all(c.known_start for c in counters)
     at_sender = report.engine.link.role(source.sender, source.receiver) == "sender"

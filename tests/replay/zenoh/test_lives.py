@@ -39,6 +39,7 @@ from tests.replay.zenoh.test_engine import (
     TOKEN,
     Session,
     answered,
+    rules,
     stream,
 )
 from tests.replay.zenoh.test_odd_runs import CLOSED, streams
@@ -325,6 +326,15 @@ def test_what_waits_for_an_answer_that_did_not_end_here_is_handed_on_at_the_end(
     }
     handed = [[0, 0], [2, 2], [4, 4]]
     assert told == {"demo/*": (handed, handed), "demo/sensor": (handed, handed[1:])}
+
+
+def test_who_asked_for_higher_sns_takes_lower_ones_for_repeats_of_an_earlier_run() -> None:
+    """Recorded: a publisher was killed and began again under its id, by another session."""
+    session = Session().ask(1, "_sn=3..;_anyke").publisher(z.final(1)).wait(0.5)
+    _, found = session.put(0, 1, 2, 3, 4).ask(2, "_sn=5..;_anyke").played()
+    row = stream(found)
+    assert (row["subscriber"], row["delivered"], row["repeats"]) == ("demo/sensor", [[3, 4]], 0)
+    assert "ZN008" not in rules(found)
 
 
 def test_a_close_that_reached_nobody_handed_nothing_on() -> None:

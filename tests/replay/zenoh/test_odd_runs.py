@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.results import FINDING, STREAM
 from seqaudit.replay.zenoh.reasons import (
@@ -18,7 +20,7 @@ from seqaudit.replay.zenoh.reasons import (
     WAITED,
 )
 from tests.decoders.zenoh import builders as z
-from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, ZID, Session, answered
+from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, ZID, Session, answered, causes
 from tests.replay.zenoh.test_odd_worlds import AT_PUBLISHER
 
 #: Priority 0, reliable: how declarations travel.
@@ -57,6 +59,18 @@ def test_a_peer_that_knows_of_no_cache_goes_on_at_once() -> None:
 def test_a_client_asks_its_peer_whatever_that_has_declared() -> None:
     (row,) = streams(opened(cache=False, whatami=2).put(0, 2, 1, 3))
     assert row["delivered"] != [[0, 0], [2, 3]]
+
+
+@pytest.mark.parametrize("whatami", [1, 2])
+def test_a_client_is_not_told_of_caches(whatami: int) -> None:
+    """Recorded: a peer's cache is declared to peers, and never to a client."""
+    (row,) = streams(opened(cache=False, whatami=whatami).put(0, 2).wait(3).put(3))
+    assert (row["cache"], causes(row)) == (
+        ("none", ["no cache"]) if whatami == 1 else (None, ["not asked"])
+    )
+    session = opened(cache=False, whatami=2).put(0).lose().put(2).ask(1, "_sn=1..")
+    (row,) = streams(session.lose().publisher(z.final(1)).put(3))
+    assert causes(row) == ["reply lost, or no cache had them"]
 
 
 def test_a_peer_that_has_not_heard_all_declarations_asks() -> None:

@@ -86,11 +86,8 @@ class Alone:
     def kept(self) -> bool:
         return False
 
-    def has_cache(self) -> bool:
+    def cached(self) -> bool | None:
         return True
-
-    def asks_nobody(self) -> bool:
-        return False
 
     def asked_from(self, since: int) -> int | None:
         return None
@@ -355,14 +352,14 @@ def test_control_traffic_counts_while_nothing_is_missing() -> None:
     idle = bench.ask(10, sort=Sort.PERIODIC)
     idle.ended = mark(0)
     bench.end(idle)
-    assert bench.subscriber.quiet_control([idle]) == (3, 10)
+    assert bench.subscriber.quiet.control([idle]) == (3, 10)
     bench.live(12)  # 11 and the beats from here on are no rest
     bench.subscriber.heartbeat(12, mark(0))
     asked = bench.ask(10)
     bench.live(13).reply(asked, 10, 11).end(asked)
-    assert bench.subscriber.quiet_control([idle, asked]) == (3, 10)
+    assert bench.subscriber.quiet.control([idle, asked]) == (3, 10)
     bench.live(14)
-    assert bench.subscriber.quiet_control([idle, asked]) == (3, 11)
+    assert bench.subscriber.quiet.control([idle, asked]) == (3, 11)
 
 
 @pytest.mark.rule("zenoh S24")
