@@ -45,7 +45,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "upstream of this link.",
         "A gap in the sns of a source within which no transport sn of the direction is missing; "
         "proven if its subscriber asked for the first of them. At "
-        "the publisher's own link it is the publisher's drop; elsewhere it may be any hop before.",
+        "the publisher's own link it is the publisher's drop; elsewhere it may be any hop before, "
+        "or the sender had not heard of the subscriber.",
         "Use congestion control Block, or a longer wait_before_drop, or a faster link.",
         "zenoh.md 8.4, 11"),
     warning(
@@ -82,7 +83,8 @@ RULES: Final[tuple[Rule, ...]] = (
     warning(
         "ZN009", "query-storm",
         "The same missing samples were asked for many times.",
-        "At least 20 recovery queries of one requester for a source, and at least three a gap.",
+        "At least 20 recovery queries of one requester for a source, each beside another in the "
+        "same words, and at least three a gap. One that periodic queries repeat is no storm.",
         "Several subscribers of one node ask one by one; share a subscriber.",
         "zenoh.md 11 \"query storm\""),
     info(

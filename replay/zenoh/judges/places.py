@@ -75,7 +75,7 @@ def _where(
                 claim=PLACED if sure else
                 Claim(Certainty.LIKELY, rests(chosen), why=OR_NOT_CAPTURED),
                 where="dropped by the publisher's transport" if by_publisher
-                else "dropped or lost before this link",
+                else "dropped or lost before this link, or never sent on it",
             )  # fmt: skip
     promised = source.arrivals and not source.unblocked and not source.unreliable
     stable = not report.engine.link.closed and report.engine.link.session_starts <= 1

@@ -1,6 +1,6 @@
 """Queries for missing samples, and what they cost."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
@@ -10,7 +10,8 @@ from seqaudit.replay.contract.worth import END, LIKELY, Claim
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import MarkOfTimer
 from seqaudit.replay.zenoh import certificates
-from seqaudit.replay.zenoh.query import Sort
+from seqaudit.replay.zenoh.lanes import BESIDE_NS
+from seqaudit.replay.zenoh.query import Query, Sort
 from seqaudit.replay.zenoh.reporting import ZenohReporter, ZenohSubject
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import Subscriber
@@ -26,11 +27,10 @@ def findings(
     """Queries that ended in vain, and what waiting for them cost."""
     mine = report.queries_of(subscriber)
     recovery = [q for q in mine if q.sort in (Sort.RECOVERY, Sort.HEARTBEAT)]
-    if len(recovery) >= STORM_QUERIES and len(recovery) >= STORM_PER_GAP * max(
-        subscriber.gap_count, 1
-    ):
+    storm = _side_by_side(recovery)
+    if len(storm) >= STORM_QUERIES and len(storm) >= STORM_PER_GAP * max(subscriber.gap_count, 1):
         yield report.about(
-            stream, "ZN009", recovery,
+            stream, "ZN009", storm,
             "{times:query} for {gaps:gap} of {sender_member}: each is asked for again and "
             "again." if subscriber.gap_count else
             "{times:query} for samples of {sender_member}, again and again; no gap shows here.",
@@ -72,6 +72,19 @@ def findings(
             )  # fmt: skip
     if report.engine.link.role(source.sender, source.receiver) != "sender":
         yield from _waits(report, stream, subscriber)
+
+
+def _side_by_side(queries: Iterable[Query]) -> list[Query]:
+    """Those that say the same as another of about the same time: of several subscribers. One asks
+    in the same words again when its next period ends, and not before."""
+    last: dict[tuple[str, str], Query] = {}
+    found: dict[int, Query] = {}
+    for query in queries:
+        before = last.get((query.key, query.text))
+        if before is not None and query.asked.at_ns - before.asked.at_ns <= BESIDE_NS:
+            found |= {before.number: before, query.number: query}
+        last[query.key, query.text] = query
+    return [found[number] for number in sorted(found)]
 
 
 def _waits(

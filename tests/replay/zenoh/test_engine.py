@@ -564,6 +564,13 @@ def test_a_storm() -> None:
     assert stream(found)["delivered"] == [[0, 2]]
 
 
+def test_periodic_queries_that_repeat_what_one_subscriber_misses_are_no_storm() -> None:
+    session = Session().put(0).lose().put(2)
+    for number in range(30):
+        session.ask(number, "_sn=1..").wait(0.2)
+    assert "ZN009" not in rules(session.played()[1])
+
+
 def test_the_initial_history_comes_before_live_samples() -> None:
     session = Session().ask(1, "_max=3", suffix="/@adv/**").put(9)
     engine, found = answered(session, 1, 7, 8, 9).put(10).played()
