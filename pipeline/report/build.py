@@ -73,7 +73,7 @@ from seqaudit.replay.contract.settings import ReplaySettings, Vantage
 from seqaudit.replay.contract.story import with_story
 from seqaudit.replay.contract.version import VERSION
 from seqaudit.replay.contract.wall import Wall
-from seqaudit.replay.sequence.gaps import GapFigures
+from seqaudit.replay.sequence.gap_rows import GapFigures
 from seqaudit.replay.stages.compare import Comparisons
 from seqaudit.replay.stages.systems import RULES, SYSTEMS
 

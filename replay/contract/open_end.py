@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from seqaudit.replay.contract.results import D, Row
-from seqaudit.replay.sequence.gaps import GapFigures, Outcome
+from seqaudit.replay.sequence.gap_rows import GapFigures
+from seqaudit.replay.sequence.gaps import Outcome
 from seqaudit.replay.sequence.ranges import RangeSet, inclusive
 
 #: What a row of a stream, or of two lines, says otherwise if the capture ended before its

@@ -17,7 +17,7 @@ from seqaudit.replay.contract.finding import Failure
 from seqaudit.replay.contract.metrics_row import MetricsRow
 from seqaudit.replay.contract.totals_rows import TotalsRow
 from seqaudit.replay.sequence.durations import Percentiles
-from seqaudit.replay.sequence.gaps import StepName
+from seqaudit.replay.sequence.gap_rows import StepName
 
 Ranges = list[list[int]]
 Severity = Literal["error", "warning", "info"]

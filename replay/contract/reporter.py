@@ -22,7 +22,8 @@ from seqaudit.replay.contract.results import (
 from seqaudit.replay.contract.story import doubts_over
 from seqaudit.replay.contract.worth import Claim, Worth
 from seqaudit.replay.sequence.fills import Fill
-from seqaudit.replay.sequence.gaps import Gap, GapFigures, Mark, Outcome, Part
+from seqaudit.replay.sequence.gap_rows import GapFigures
+from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome, Part
 from seqaudit.replay.sequence.notes import Note, Times
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 

@@ -23,7 +23,7 @@ from seqaudit.replay.contract.report_rows import (
     ViewFigures,
     WindowFigures,
 )
-from seqaudit.replay.sequence.gaps import GapFigures
+from seqaudit.replay.sequence.gap_rows import GapFigures
 
 D = TypeVar("D", bound=Mapping[str, object])
 

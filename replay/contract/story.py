@@ -15,7 +15,8 @@ from seqaudit.replay.contract.report_rows import Certainty as CertaintyText
 from seqaudit.replay.contract.report_rows import EvidenceRow, GapRow, LossPlace, StepRow, WhereLost
 from seqaudit.replay.contract.results import GapDetail
 from seqaudit.replay.contract.worth import BEGINNING, MISSING, Worth
-from seqaudit.replay.sequence.gaps import GapFigures, Outcome, PlacedGap, Step, StepName
+from seqaudit.replay.sequence.gap_rows import GapFigures, PlacedGap, Step, StepName
+from seqaudit.replay.sequence.gaps import Outcome
 
 #: Which end of a stream is at the place of capture.
 SENDER, RECEIVER, BETWEEN = "sender", "receiver", "between"

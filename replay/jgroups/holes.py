@@ -19,7 +19,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.story import Where, placed
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span
 from seqaudit.replay.jgroups.arrivals import JudgedStream
-from seqaudit.replay.sequence.gaps import GapFigures
+from seqaudit.replay.sequence.gap_rows import GapFigures
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 #: Spans of doubt that holes make; the last goes on to the end.

@@ -14,7 +14,8 @@ from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.report_rows import CapacityRow, JGroupsStreamRow
 from seqaudit.replay.jgroups.stream import NumberedStream
-from seqaudit.replay.sequence.gaps import WENT_ON, Gap, GapFigures, Outcome, as_told
+from seqaudit.replay.sequence.gap_rows import GapFigures
+from seqaudit.replay.sequence.gaps import WENT_ON, Gap, Outcome, as_told
 from seqaudit.replay.sequence.ranges import RangeSet, inclusive
 
 #: Which end of a stream is here.

@@ -30,7 +30,8 @@ from seqaudit.replay.pgm.engine import (
 )
 from seqaudit.replay.pgm.holes import GIVEN_UP, Fate, Hole
 from seqaudit.replay.pgm.rules import PGM as RULES
-from seqaudit.replay.sequence.gaps import GapFigures, Mark, Outcome, Step, between
+from seqaudit.replay.sequence.gap_rows import GapFigures, Step
+from seqaudit.replay.sequence.gaps import Mark, Outcome, between
 from seqaudit.replay.sequence.ranges import RangeSet
 
 _NO_RECEIVER: Final = "the capture was not taken at a receiver"

@@ -20,16 +20,8 @@ from seqaudit.replay.raims.reporting import RaimsReporter
 from seqaudit.replay.raims.seqno import base_of, frame_of, seqno, shown
 from seqaudit.replay.raims.streams import ELSEWHERE, NumberGap, RaimsStream
 from seqaudit.replay.raims.truth import BY_CHAIN, BY_CHAIN_FRAME, BY_NUMBERS, Loss
-from seqaudit.replay.sequence.gaps import (
-    MAX_ASKS,
-    GapFigures,
-    Mark,
-    MarkOfTimer,
-    Outcome,
-    PlacedGap,
-    Step,
-    between,
-)
+from seqaudit.replay.sequence.gap_rows import GapFigures, PlacedGap, Step
+from seqaudit.replay.sequence.gaps import MAX_ASKS, Mark, MarkOfTimer, Outcome, between
 
 #: Inclusive ranges of seqnos.
 Ranges = list[list[int]]

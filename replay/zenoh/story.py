@@ -4,7 +4,8 @@ queries ended."""
 from typing import Final
 
 from seqaudit.replay.contract.story import SENDER, Where, by_outcome
-from seqaudit.replay.sequence.gaps import Outcome, Step
+from seqaudit.replay.sequence.gap_rows import Step
+from seqaudit.replay.sequence.gaps import Outcome
 from seqaudit.replay.zenoh.query import Query
 
 # Where samples of a gap were lost, as this leg shows it.

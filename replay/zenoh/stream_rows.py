@@ -14,7 +14,8 @@ from seqaudit.replay.contract.report_rows import (
 from seqaudit.replay.contract.reporter import listed, parts_of
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.story import placed
-from seqaudit.replay.sequence.gaps import Gap, GapFigures, Outcome, between, shown_by
+from seqaudit.replay.sequence.gap_rows import GapFigures
+from seqaudit.replay.sequence.gaps import Gap, Outcome, between, shown_by
 from seqaudit.replay.sequence.ranges import RangeSet, half_open, inclusive
 from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.causes import Why, by_cause, cause_rows, in_words, within

@@ -77,7 +77,7 @@ class Timeouts(NamedTuple):
     close_ns: int
 
 
-class Timers:
+class EntryTimers:
     """Those of one member, for all of its connections.
 
     Args:
@@ -123,7 +123,7 @@ class ConnectionLives:
         early: may the member's clock not have ticked yet at a moment?
     """
 
-    def __init__(self, timers: Timers, early: Callable[[Mark], bool]) -> None:
+    def __init__(self, timers: EntryTimers, early: Callable[[Mark], bool]) -> None:
         self.timers = timers
         self.early = early
         self.views: list[PeerView] = []  # that were installed at the member, in order

@@ -32,8 +32,8 @@ from seqaudit.replay.jgroups.unicast.acks import AcksAtOnce
 from seqaudit.replay.jgroups.unicast.connection_states import (
     FIRST_TICK_NS,
     ConnectionLives,
+    EntryTimers,
     Timeouts,
-    Timers,
 )
 from seqaudit.replay.jgroups.unicast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.unicast.receiver import ReceiverMachine
@@ -91,7 +91,7 @@ class UnicastEngine:
         self.left: dict[str, Mark] = {}  # members here -> when they were told that they may go
         self._known_views: dict[tuple[str, int], View] = {}
         self._lives: dict[str, Life] = {}  # of members here
-        self._timers: dict[tuple[str, str], Timers] = {}  # of their entries
+        self._timers: dict[tuple[str, str], EntryTimers] = {}  # of their entries
         self.stamps: dict[str, Stamps] = {}  # of members here: their ACKs and SEND_FIRST_SEQNO
         self._lacking = False  # messages that members here had, when closed
         self._joined: set[str] = set()  # members here that joined while they were captured
@@ -463,7 +463,7 @@ class UnicastEngine:
         if timers is None:
             names = ("conn_expiry_timeout_ms", "conn_close_timeout_ms")
             given = all(self.parameters.is_given(name) for name in names)
-            timers = Timers(self._timeouts(event.system), given=given)
+            timers = EntryTimers(self._timeouts(event.system), given=given)
             self._timers[member, event.system] = timers
         return ConnectionLives(timers, partial(self._early, member))
 

@@ -175,7 +175,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
                   "stop = 2**63 if asked.last is None else asked.last"),
     "D17": _cache("if not self.enabled or", "if"),
     "D18": _cache('if self.origin == "local" and source != self.local:', "if False:"),
-    "D19": _keys('return Advanced(subject, "*", source.lower().lstrip("0") or "0")', "return None"),
+    "D19": _keys('return Advanced(subject, "*", _zid(source))', "return None"),
     "D20": _document("Sort.RECOVERY, last, first, came.first)",
                      "Sort.RECOVERY, last + 1, first - 1, came.first)"),
     "D21": _document('if self.settings.origin == "local" or on_link:', "if True:"),

@@ -6,8 +6,8 @@ from seqaudit.replay.jgroups.unicast import connection_states
 from seqaudit.replay.jgroups.unicast.connection_states import (
     TOO_MANY,
     ConnectionLives,
+    EntryTimers,
     Timeouts,
-    Timers,
 )
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -20,7 +20,7 @@ def at(second: int) -> Mark:
 
 def lives_with_views(*views: tuple[int, bool], given: bool = False) -> ConnectionLives:
     lives = ConnectionLives(
-        Timers(Timeouts(60 * SECOND, 60 * SECOND), given=given), lambda _: False
+        EntryTimers(Timeouts(60 * SECOND, 60 * SECOND), given=given), lambda _: False
     )
     for second, with_peer in views:
         lives.view(at(second), with_peer=with_peer)
