@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _ANSWERS_NOTHING: Final = (
     "this member answered no unicast any more before the last of these came (UC027): it has died, "
-    "or was stopped; it delivered at least up to its last ACK and at most what came"
+    "or was stopped, or its words are not captured; it delivered at least up to its last ACK and "
+    "at most what came"
 )
 
 

@@ -18,8 +18,9 @@ GONE: Final = (
     "least up to its last ACK and at most up to the view without it"
 )
 SILENT: Final = (
-    "this member sent nothing any more, not even what it owed for messages that came: it has died, "
-    "or was stopped; it delivered at least up to its last ACK and at most what came"
+    "no word of this member follows, not even what it owed for messages that came: it has died, or "
+    "was stopped, or its words are not captured; it delivered at least up to its last ACK and at "
+    "most what came"
 )
 
 
@@ -49,13 +50,9 @@ def ends(
 def silent_ends(
     streams: Mapping[str, McastStream], life: Life, member: str | None, end: Mark
 ) -> Ends:
-    """The same where it owes an ACK since its last word; what it lacked then is no loss."""
+    """The same where it owes an ACK since its last word."""
     word = life.last
     windows = [stream.receiver for stream in streams.values() if stream.receiver is not None]
     if word is None or not any(window.owes_ack(word, end.at_ns) for window in windows):
         return {}
-    told = ends(streams, member, why=SILENT)
-    for stream in streams.values():
-        if stream.receiver is not None and stream.key in told:
-            stream.receiver.gone(word.at_ns)
-    return told
+    return ends(streams, member, why=SILENT)
