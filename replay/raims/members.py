@@ -87,7 +87,7 @@ class Daemons:
             peer = self.peer(bridge)
             peer.met_frame = frame
             peer.introduced_on = peer.introduced_on or link
-            peer.is_met(surely=True)
+            peer.is_introduced()
 
     def peer(self, bridge: str) -> Peer:
         """What the observer of now knows of another daemon."""

@@ -129,6 +129,18 @@ class Peer:
         if then and self.met_frame < then[-1]:
             self.went_on = max(self.went_on, then[-1])
 
+    def is_taken_up(self, mark: Mark) -> None:
+        """A peer of the observer names it: if the observer had dropped it, it takes it up again,
+        and drops it for want of heartbeats only behind the next one (raims: recv_peer_add,
+        recv_adjacency_result). Whether it had, and what it took meanwhile, its words have to tell.
+        """
+        if not self.is_known(mark.at_ns) and self.dropped:
+            self.taken_up = self.doubted = True
+            self.met_frame = mark.frame
+            self.dropped, self.dropped_ns, self.heard_ns = False, None, None
+            self.dropped_told = self.by_clock = self.revived = False
+            self.closed.clear()
+
     @property
     def may_be_back(self) -> bool:
         """Did its heartbeats go on behind the observer's word that it drops it? Then it may have
@@ -164,6 +176,12 @@ class Peer:
         """The observer takes what it sends, surely only from now on; else it may have before."""
         self.doubted |= self.met is False and self.came_unmet and not surely
         self.met = True
+
+    def is_introduced(self) -> None:
+        """By another daemon: its silence counts from its next heartbeat on (raims: hb_queue)."""
+        if self.met is not True:
+            self.heard_ns = None
+        self.is_met(surely=True)
 
     def seems_heard(self, now_ns: int) -> bool:
         """Did a heartbeat of it come for which the observer would not drop it yet? One that came

@@ -316,7 +316,12 @@ class Receiving:
         elif word == "ADD" and peer.is_known(mark.at_ns):  # a peer answers for another daemon
             added = self._state.observer.peers.get(str(detail.get("sync_bridge")))
             if added is not None:
-                added.is_met(surely=True)
+                added.is_introduced()
+                added.is_taken_up(mark)
+        elif word == "ADJ_RPY" and here and peer.is_known(mark.at_ns):
+            named = self._state.observer.peers.get(str(detail.get("sync_bridge")))
+            if named is not None and named is not peer:
+                named.is_taken_up(mark)
         elif word == "MCAST" and self._state.observer.active:
             self._multicast(event, peer, mark)
         elif word == "PING" and event.destination == self._state.observer.bridge:

@@ -257,7 +257,7 @@ class RaimsReporter(Reporter[Subject]):
         if peer.dropped_told:
             return own_words.HEARD_SINCE if peer.may_be_back else None
         if peer.heard_ns is None and peer.dropped_ns is None:
-            return UNHEARD
+            return own_words.TAKEN_UP if peer.taken_up else UNHEARD
         if unsure := self.unsure_of_drop(peer, peer.spoken_frame):
             return unsure
         if peer.dropped_ns is not None and self.observer.is_overdue(peer.dropped_ns):

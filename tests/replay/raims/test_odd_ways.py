@@ -541,3 +541,35 @@ def test_who_is_heard_by_way_of_others_may_be_dropped_with_the_connection(ends: 
     world.notice("ADJ_REQ", 6.0, seqno=2, destination=ME, stream=f"{other}|{PEER}|.ADJ_REQ")
     (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
     assert row["ibx_loss"] == (None if ends else 0)
+
+
+@pytest.mark.parametrize("word", ["ADJ_RPY", "ADD", None])
+def test_who_was_dropped_is_taken_up_again_by_another_daemons_answer(word: str | None) -> None:
+    """Recorded: its heartbeats were lost for 22 s, and 9 s later a third daemon named it."""
+    other = "c" * 32
+    world = World()
+    world.notice("HB", 0.0, interval=10, stamp=T0)
+    for moment in (0.0, 20.0, 30.0):
+        world.notice("HB", moment, source=other, interval=10, stamp=T0 + round(moment) * SECOND)
+    world.notice("HB", 30.5, source=ME)
+    if word is not None:
+        world.notice(word, 31.0, source=other, destination=ME, seqno=2, sync_bridge=PEER)
+    world.notice("HB", 32.0, source=other, interval=10, stamp=T0 + 32 * SECOND)
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    assert row["dropped_ns"] == (T0 + 22 * SECOND if word is None else None)
+    assert ("dropped_ns" in row["unknown"]) == (word is not None)
+
+
+@pytest.mark.parametrize("beats", [False, True])
+def test_who_is_introduced_is_not_dropped_before_its_first_heartbeat(beats: bool) -> None:
+    """Recorded: two heartbeats of a daemon were lost, and nothing of it was heard for 29 s."""
+    other = "c" * 32
+    world = World()
+    world.notice("HB", 0.0, source=other, interval=10)
+    world.notice("HELO", 1.0, uptime=0)
+    world.notice("ADD", 1.01, source=other, seqno=2, sync_bridge=PEER)
+    if beats:
+        world.notice("HB", 2.0, interval=10)
+    world.notice("HB", 31.0, source=ME)
+    (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
+    assert row["dropped_ns"] == (T0 + 24 * SECOND if beats else None)
