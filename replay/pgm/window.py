@@ -488,7 +488,11 @@ class PgmWindow:
             if hole.fate is Fate.PASSED or sqn < self.lead - self.settings.window_sqns:
                 continue
             self._leaks.count -= hole.fate in UNTOLD
-            self.reopened.append((hole.fate, hole))
+            waiting = [one for one in self.ended if one is not hole]
+            if len(waiting) < len(self.ended):  # nobody has been told yet that it had ended
+                self.ended = waiting
+            else:
+                self.reopened.append((hole.fate, hole))
             hole.reopens()
             del self._remembered[sqn]
             self.holes[sqn] = hole

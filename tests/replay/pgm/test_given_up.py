@@ -174,6 +174,17 @@ def test_a_receiver_that_was_stopped_and_asks_when_it_goes_on_has_asked() -> Non
     assert (gap["outcome"], gap["requests"]) == ("recovered", 1)
 
 
+def test_a_nak_that_is_the_first_row_behind_a_wait_opens_the_hole_at_once() -> None:
+    """Spoiled: nothing else was captured since, and the stream counted one gap too few."""
+    rows = received(
+        packet("ODATA", 1), packet("ODATA", 3), packet("SPM", 3, 0.6), nak(2, 24.0),
+        packet("RDATA", 2, 24.1), packet("SPM", 3, 25.0),
+    )  # fmt: skip
+    detail = rows[0].detail
+    assert (detail["gaps"], detail["unlisted_gaps"]) == (1, 0)
+    assert len([row for row in rows if row.kind == GAP]) == 1
+
+
 def test_what_comes_late_though_nobody_asked_is_not_said_to_be_missing() -> None:
     spms = [packet("SPM", 3, at / 2) for at in range(1, 48)]
     rows = received(packet("ODATA", 1), packet("ODATA", 3), *spms, packet("RDATA", 2, 24.1))
