@@ -132,7 +132,7 @@ class Asking:
         times = [first_at.at_ns, *at]
         least = min(after - before for before, after in pairwise(times))
         behind = [time - first_at.at_ns for time in at]
-        return least > 2 * PUNCTUAL_NS and not _at_whole_periods(behind, least)
+        return least > 2 * PUNCTUAL_NS and not _at_whole_periods(behind, least, len(self.listed))
 
     @property
     def left(self) -> bool:
@@ -204,29 +204,41 @@ class Asking:
         return outcome
 
 
-def _at_whole_periods(times: Sequence[int], least: int) -> bool:
+def _at_whole_periods(times: Sequence[int], least: int, asked: int) -> bool:
     """Whether one clock may tick at all of these times, in ns since it began: no tick comes before
-    its time, nor much later (``PUNCTUAL_NS``), and none puts off the next.
+    its time, nor much later (``PUNCTUAL_NS``) but for single ones, and none puts off the next.
 
     Args:
-        least: between two of them; about one period.
+        least: between two of them; about one period, or less behind a late one.
+        asked: queries in all; each tick has one.
     """
-    about = least - PUNCTUAL_NS, least + PUNCTUAL_NS
-    ticks = _ticks(times[0], about)
-    return len(ticks) > MAX_TRIED or any(
-        _may_tick(times, _period(times[0], tick, about)) for tick in ticks
+    about = least - PUNCTUAL_NS, least + max(PUNCTUAL_NS, least // 4)
+    tried = [(time, tick) for time in times[:2] for tick in _ticks(time, about)[: MAX_TRIED + 1]]
+    return len(tried) > MAX_TRIED or any(
+        _may_tick(times, _period(time, tick, about), asked) for time, tick in tried
     )
 
 
-def _may_tick(times: Iterable[int], period: tuple[int, int]) -> bool:
-    """The same of a clock with a period between these."""
+def _may_tick(times: Iterable[int], period: tuple[int, int], most: int) -> bool:
+    """The same of a clock with a period between these, which has ticked so often at most."""
+    number = punctual = 0
+    late = False
     for time in times:
         ticks = _ticks(time, period)
+        if not ticks:
+            passed, behind = divmod(time, period[1])
+            if late or passed <= number or 2 * behind > period[1]:
+                return False
+            number, late = passed, True
+            continue
+        if ticks[-1] <= number:
+            return False
         if len(ticks) == 1:
             period = _period(time, ticks[0], period)
-        if not ticks or period[0] > period[1]:
+        if period[0] > period[1]:
             return False
-    return True
+        number, late, punctual = ticks[0], False, punctual + 1
+    return punctual >= MANY_TIMES and number <= most
 
 
 def _ticks(time: int, period: tuple[int, int]) -> range:
