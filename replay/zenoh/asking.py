@@ -125,10 +125,13 @@ class Asking:
 
     def ticks_otherwise(self, first_at: Mark | None) -> bool:
         """Periodic queries are not at whole periods behind the first sample: one subscriber's are
-        (9.4). They are of several, or of one that came later than the first."""
+        (9.4). They are of several, or of one that came later than the first. Null: when that came
+        is not known."""
         at = [query.asked.at_ns for query in self.listed if query.sort is Sort.PERIODIC]
         if len(at) < MANY_TIMES or first_at is None:
             return False
+        if any(query.asked < first_at for query in self.listed):
+            return False  # its clock began with a sample of before all here
         times = [first_at.at_ns, *at]
         least = min(after - before for before, after in pairwise(times))
         behind = [time - first_at.at_ns for time in at]

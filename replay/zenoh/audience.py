@@ -171,7 +171,7 @@ class Audience:
                 there.setdefault((receiver, one.subject, one.life.until), []).append(one)
         for ones in there.values():
             several = any(
-                one.asking.ticks_otherwise(one.first_at) or self.lanes_of(one).several
+                one.asking.ticks_otherwise(one.begun_at) or self.lanes_of(one).several
                 for one in ones
             )
             behind = any(one.asking.behind or one.asking.may_have_left for one in ones)

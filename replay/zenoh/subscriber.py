@@ -93,8 +93,7 @@ class Subscriber:
         self.gap_count = 0
         self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
         self.recovery = Durations()
-        self.recovered = RangeSet()
-        self.unrecovered = RangeSet()
+        self.recovered, self.unrecovered = RangeSet(), RangeSet()
         self.unseen = RangeSet()  # that came by replies: missed, or live before the capture
         self.in_holes = RangeSet()  # lay in bytes that are missing here, as it seems
         self.tracker: GapTracker | None = None
@@ -122,6 +121,11 @@ class Subscriber:
         since, around = self.life.since, self.around
         shown = self.asking.since, around.asks_from(since), around.asked_from(since)
         return min((at for at in shown if at is not None), default=None)
+
+    @property
+    def begun_at(self) -> Mark | None:
+        """When its first sample of the source came; null: before all samples here."""
+        return None if self.resumed is not None else self.first_at
 
     def recovery_shown(self) -> bool | None:
         """Whether it asks for what it misses; null if nothing shows that it does, or does not."""

@@ -177,17 +177,21 @@ def test_periodic_queries_that_begin_between_two_periods_are_of_one_that_came_la
 def test_periodic_queries_that_come_late_put_off_no_others() -> None:
     """Recorded: of a program that its machine let wait, and not of several."""
 
-    def told(*at: float) -> object:
-        session = Session().put(0, 1, 3)
+    def told(*at: float, resumed: bool = False) -> object:
+        session = Session().put(0, 1, 3) if not resumed else Session().put(7)
         begun = session.now - 0.03
+        if resumed:
+            answered(session.ask(99, "_sn=2..;_anyke"), 99, 6, 7)
         for number, after in enumerate(at, 1):
             session.now = begun + after
-            answered(session.ask(number, "_sn=4..;_anyke"), number)
+            answered(session.ask(number, f"_sn={8 if resumed else 4}..;_anyke"), number)
         return stream(session.played()[1])["unknown"].get("delivered")
 
     assert told(0.50, 1.00, 1.54, 2.00, 2.51, 3.00) == UNASKED
     assert told(0.50, 1.00, 1.60, 2.00, 2.51, 3.00) == UNASKED
     assert told(0.50, 1.00, 1.61, 2.12, 2.63, 3.14) == SEVERAL
+    assert told(0.40, 1.20, 2.00, 2.80, 3.60) == SEVERAL  # its clock began with an earlier session:
+    assert told(0.40, 1.20, 2.00, 2.80, 3.60, resumed=True) is None
     assert told(0.50, 1.00, 1.20, 1.50, 1.70, 2.00) == SEVERAL  # each sixth of a second, some not
 
 
