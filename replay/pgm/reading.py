@@ -10,9 +10,9 @@ Where one call has handed on packets and then looks at a sqn that is missing, it
 that sqn be given up, nothing behind it is ever read.
 """
 
-from bisect import insort
 from collections import Counter, deque
 from collections.abc import Iterable
+from heapq import heappop, heappush
 from typing import Final
 
 from seqaudit.replay.sequence.gaps import Mark
@@ -25,6 +25,8 @@ SAME_CALL_NS: Final = 300_000
 NAKS_KEPT: Final = 32
 LEAST_NAKS: Final = 3
 PARTS: Final = 10
+#: Standstills of a window that are told apart; further ones are one with the last.
+MAX_STANDS: Final = 10_000
 
 
 class Ticks:
@@ -79,7 +81,7 @@ class WindowReader:
     def __init__(self) -> None:
         self.at: int | None = None
         self.stands: list[tuple[int, int]] = []
-        self._lost: list[int] = []  # given up, and not passed yet, ascending
+        self._lost: list[int] = []  # a heap: given up, and not passed yet
         self._news = False  # a packet of the sender makes it look
         self._looks = False
         self._read_ns = -SAME_CALL_NS  # when it handed on last
@@ -139,7 +141,12 @@ class WindowReader:
     def _loses(self, sqns: Iterable[int]) -> None:
         for sqn in sqns:
             if self.at is not None and sqn >= self.at:
-                insort(self._lost, sqn)
+                heappush(self._lost, sqn)
+
+    def _stands(self, frame: int, by: int) -> None:
+        if len(self.stands) == MAX_STANDS:
+            frame, _ = self.stands.pop()
+        self.stands.append((frame, by))
 
     def _look(self, stop: int, mark: Mark, by: int) -> None:
         """What is there is handed on, up to what is missing or was given up before."""
@@ -147,9 +154,9 @@ class WindowReader:
             return
         while self._lost and self._lost[0] <= self.at:
             if self._keeps and self._lost[0] == self.at:
-                self.stands.append((mark.frame, by))
+                self._stands(mark.frame, by)
             self._keeps = False
-            self.at = max(self.at, self._lost.pop(0) + 1)
+            self.at = max(self.at, heappop(self._lost) + 1)
         until = min(self._lost[0], stop) if self._lost else stop
         self._looks = False
         if until > self.at:

@@ -1,6 +1,6 @@
 """What the rules about raims are judged with: how sure a loss is, whom a finding is about."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -323,12 +323,22 @@ class RaimsReporter(Reporter[Subject]):
 
     def doubt(self, stream: RaimsStream, observer: Observer) -> Unsure | None:
         """Why nobody can tell what of a stream the observer got; null: it can be told."""
-        if why := self.unsure_of_taking(stream, observer):
-            return Unsure(why, (Ground.STREAMS, Ground.TAKEN))
+        return next(self.doubts(stream, observer), None)
+
+    def doubts(self, stream: RaimsStream, observer: Observer) -> Iterator[Unsure]:
+        """The same; where it may have stopped for good, which says nothing of what was before,
+        another reason as well."""
         peer = observer.met.get(stream.publisher)
         since = self.engine.links.stands_since(stream, -1 if peer is None else peer.went_on)
         if since is not None and stream.last is not None and stream.last.frame >= since:
-            return Unsure(STANDS, (Ground.STREAMS, Ground.READ), since)
+            yield Unsure(STANDS, (Ground.STREAMS, Ground.READ), since)
+        if doubt := self._of_capture(stream, observer):
+            yield doubt
+
+    def _of_capture(self, stream: RaimsStream, observer: Observer) -> Unsure | None:
+        if why := self.unsure_of_taking(stream, observer):
+            return Unsure(why, (Ground.STREAMS, Ground.TAKEN))
+        peer = observer.met.get(stream.publisher)
         if peer is not None and peer.told_more:
             return Unsure(TOLD_MORE, HAD)
         if peer is not None and peer.came_unseen:

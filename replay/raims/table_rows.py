@@ -223,8 +223,7 @@ def _unsure_of(
 ) -> Iterator[Unsure]:
     """Why figures of a peer cannot be told, as those of its streams cannot."""
     for stream in streams:
-        if doubt := report.doubt(stream, observer):
-            yield doubt
+        yield from report.doubts(stream, observer)
         if uncounted := report.uncounted(stream):
             yield Unsure(uncounted, (Ground.COUNTED,))
 

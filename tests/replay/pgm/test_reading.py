@@ -2,6 +2,7 @@
 
 import pytest
 
+from seqaudit.replay.pgm import reading
 from seqaudit.replay.pgm.reading import SAME_CALL_NS, TICK_NS, Ticks, WindowReader
 from seqaudit.replay.pgm.window import PgmWindow
 from seqaudit.replay.sequence.gaps import Mark
@@ -70,6 +71,15 @@ def test_what_finds_a_hole_in_the_call_that_read_before_it_stands_for_good(
     reader.packet(5, Mark(3, T0 + later_ns), new=True, taken=True)
     reader.gives_up([5], 9, at_ms(9, 5000), 10)
     assert (reader.stands == [(9, 10)]) == stands
+
+
+def test_standstills_beyond_a_bound_are_one_with_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MAX_STANDS", 2)
+    reader = reads_up_to(5)
+    reader.stands = [(1, 2), (3, 4)]
+    reader.packet(5, at_ms(3, 0), new=True, taken=True)
+    reader.gives_up([5], 9, at_ms(9, 5000), 10)
+    assert reader.stands == [(1, 2), (3, 10)]
 
 
 def test_what_was_read_since_takes_that_back() -> None:

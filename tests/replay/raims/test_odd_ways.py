@@ -573,3 +573,19 @@ def test_who_is_introduced_is_not_dropped_before_its_first_heartbeat(beats: bool
     world.notice("HB", 31.0, source=ME)
     (row,) = [row for row in world.table("loss") if row["bridge"] == PEER]
     assert row["dropped_ns"] == (T0 + 24 * SECOND if beats else None)
+
+
+@pytest.mark.parametrize("stands", [True, False])
+def test_a_daemon_that_may_have_stopped_leaves_its_other_doubts(stands: bool) -> None:
+    """Spoiled: at least 16 were lost, of at most 13; that packets were not captured was a second
+    reason beside the standstill, which says nothing of what was before."""
+    world = World()
+    for sqn in (1, 3):
+        world.sees(packet("ODATA", sqn, sqn / 10, stream=f"{LINK}|"))
+        world.data(F0 + sqn, sqn / 10, stream=STREAM, fresh_id=sqn)
+    if stands:
+        world.engine.links.pgm[LINK].reader.stands.append((1, 2))
+    rows = world.rows()
+    tables = [row.detail for row in rows if row.kind == TABLE and row.detail["table"] == "loss"]
+    (row,) = [row for row in tables if row["bridge"] == PEER]
+    assert (row["lost_lower"], "msg_loss" in row["unknown"]) == (None, True)
