@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from seqaudit.replay.contract.finding import Certainty
+from seqaudit.replay.pgm.sender_ids import SenderIds
 from seqaudit.replay.sequence.elapsed import Watch
 from seqaudit.replay.sequence.gaps import Ask, Mark
 
@@ -44,10 +45,12 @@ class Leaks:
     Attributes:
         count: packets of which the receiver's own behaviour says so.
         spms: some of its SPMs are here, which leave by the same socket as NCFs and RDATA.
+        ids: of what its sender sends.
     """
 
     count: int = 0
     spms: bool = False
+    ids: SenderIds = field(default_factory=SenderIds)
 
 
 class RoundsHad(NamedTuple):
@@ -129,6 +132,7 @@ class Hole:
     leaks: Leaks = field(default_factory=Leaks)
     sooner: bool = False
     answered: Mark | None = None
+    stepped: Mark | None = None  # others of the sender may be missing before this packet
     stopped: bool = False
     reopened: bool = False
     rounds: Rounds = field(init=False)
@@ -163,12 +167,13 @@ class Hole:
 
         A sender that answers anything hears NAKs, and a receiver that stops asking had an NCF: then
         an NCF was lost on its way, and an RDATA may not be captured; nor may any where SPMs are not
-        (raims.md 2).
+        (raims.md 2), or where the sender's IP ids step: both answers leave behind one another.
         """
         if self.asked is None or self.ended is None or self.asked >= self.ended:
             return False
         answers = self.answered is not None and self.answered >= self.asked
-        return self.leaks.spms and not answers and not self.stopped
+        lacks = self.stepped is not None and self.stepped >= self.asked
+        return self.leaks.spms and not answers and not lacks and not self.stopped
 
     @property
     def is_jump(self) -> bool:

@@ -18,6 +18,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.pgm.holes import LAST_FRAME, Fate, Hole, Timer
 from seqaudit.replay.pgm.reading import TICK_NS, Ticks, WindowReader
+from seqaudit.replay.pgm.sender_ids import FROM_SENDER
 from seqaudit.replay.pgm.window import SQNS, PgmWindow, WindowSettings
 from seqaudit.replay.raims.changes import SubscriptionChange
 from seqaudit.replay.raims.missing import Missing
@@ -31,8 +32,6 @@ PGM: Final = "pgm:"
 INBOX: Final = "inbox:"
 TCP: Final = "tcp:"
 MAX_HELD: Final = 200_000
-#: Packets that only the sender of a TSI sends.
-FROM_SENDER: Final = frozenset({"ODATA", "RDATA", "SPM", "NCF"})
 #: Words of a sender that tell how many packets it has sent.
 _TELLING: Final = ("ODATA", "SPM")
 #: How holes end that no longer miss anything.
@@ -106,6 +105,7 @@ class PgmLink:
         """A PGM row of the link. Its own messages follow it, so what waited behind them waits on
         until ``flush``."""
         mark = event.first_mark()
+        self.window.leaks.ids.sent(event)
         if event.wire_kind in FROM_SENDER:
             self.out_of_turn.packet(mark.frame)
         newer = event.wire_kind != "SPM" or self._counts_spm(event.conn_id)

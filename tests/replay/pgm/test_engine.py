@@ -187,6 +187,26 @@ def test_nor_is_it_lost_surely_where_its_sender_hears_naks_or_its_answers_may_no
     assert sureness_of(rows)["PG002"] == [sure]
 
 
+@pytest.mark.parametrize(
+    ("passed_over", "after_s", "sure"),
+    [(0, 0.002, "proven"), (2, 0.002, "likely"), (2, 0.009, "proven"), (None, 0.002, "likely")],
+)
+def test_nor_where_ids_are_passed_over_in_less_time_than_its_sender_takes_for_that(
+    passed_over: int | None, after_s: float, sure: str
+) -> None:
+    """Spoiled: of an answer neither the NCF nor the RDATA was captured, and a packet that came was
+    lost, proven."""
+    ids = [0, 0, 0] if passed_over is None else [7, 8, 9 + passed_over]
+    first, second = (
+        packet("ODATA", sqn, at, sqn, fresh_id=number)
+        for sqn, at, number in ((1, 0.0, ids[0]), (3, 0.1, ids[1]))
+    )
+    asks = replace(nak(2, 0.1001), frame=4)
+    passes = packet("ODATA", 4, 0.1 + after_s, 5, stamp=3, fresh_id=ids[2])
+    rows = received(packet("SPM", 0, fresh_id=6), first, second, asks, passes)
+    assert sureness_of(rows)["PG002"] == [sure]
+
+
 @pytest.mark.parametrize(("again", "sure"), [((), "likely"), ((0.3,), "proven")])
 def test_nor_of_a_receiver_that_does_not_ask_again_as_who_has_no_ncf_does(
     again: tuple[float, ...], sure: str

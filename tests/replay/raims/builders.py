@@ -73,10 +73,10 @@ OF_RAIMS = Event(frame=1, at_ns=T0, kind=Kind.MEMBER, wire_kind="RAIMS", system=
 
 
 def received(*events: Event, at: str = HERE, raims: bool = True) -> list[Any]:
-    """What a TSI says at a point of capture."""
+    """What a TSI says at a point of capture; its sender's packets have IP ids that count up."""
     engine = PgmEngine("pgm|0102.1", {}, Vantage("member", at))
-    for event in (OF_RAIMS, *events) if raims else events:
-        engine.feed(event)
+    for number, event in enumerate((OF_RAIMS, *events) if raims else events, 1):
+        engine.feed(event if event.fresh_id is not None else replace(event, fresh_id=number))
     engine.close()
     return pgm_findings.results(engine, 0, T0)
 
