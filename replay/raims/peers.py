@@ -145,7 +145,7 @@ class Peer:
     def may_be_back(self) -> bool:
         """Did its heartbeats go on behind the observer's word that it drops it? Then it may have
         been taken up again, in words that are not captured."""
-        return self.dropped_told and self.beats_since(self.met_frame) > 1
+        return self.dropped_told and self.beats_since(self.met_frame) > 0
 
     @property
     def sure_frame(self) -> int:
