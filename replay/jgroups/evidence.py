@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.worth import END
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import GapTracker, Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
@@ -35,7 +36,6 @@ MAX_PEERS: Final = 10_000
 LAST_OWN: Final = 8
 
 _WRAP: Final = 1 << 32
-_NEVER: Final = 1 << 62
 
 
 def in_order(elapsed: Elapsed, one: Mark, other: Mark) -> bool:
@@ -45,6 +45,11 @@ def in_order(elapsed: Elapsed, one: Mark, other: Mark) -> bool:
     where two frames were exchanged. Only of what is longer than members are quiet nothing is said.
     """
     return elapsed.at_least(one, other, trusted_ns=QUIET_NS) > HORIZON_NS
+
+
+def two_ticks_ns(tick_ns: int) -> int:
+    """Longer than any two ticks of a member take, which are up to a fifth late."""
+    return tick_ns * 24 // 10 + 50_000_000
 
 
 def read_between(elapsed: Elapsed, came: Mark, sent: Mark) -> bool:
@@ -158,7 +163,7 @@ class Stamps:
         """Frames in which nothing shows that it knew the addresses of all who spoke to it."""
         found = RangeSet()
         for peer, frame in self._met.items():
-            sent = self._sent.get(peer, _NEVER)
+            sent = self._sent.get(peer, END)
             if frame < sent:
                 found.add(frame, sent)
         return found

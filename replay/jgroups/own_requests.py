@@ -8,6 +8,7 @@ end counts as open then, not as lost.
 from collections import deque
 from typing import Final
 
+from seqaudit.replay.jgroups.evidence import two_ticks_ns
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import RangeSet
 
@@ -57,5 +58,5 @@ class OwnRequests:
         latest_ns = self._latest[-1][0].at_ns if self._latest else 0
         if latest_ns > end_ns + tick_ns:
             return RangeSet()
-        since_ns = max(latest_ns - tick_ns // 2, end_ns - tick_ns * 24 // 10 - 50_000_000)
+        since_ns = max(latest_ns - tick_ns // 2, end_ns - two_ticks_ns(tick_ns))
         return RangeSet(p for mark, named in self._latest if mark.at_ns >= since_ns for p in named)

@@ -198,7 +198,7 @@ class PgmEngine:
         if event.wire_kind in NEVER_JOINED:
             self._elapsed.saw(mark)
         self._give_up(step_of(event.at_ns), event.frame)
-        self.window.leaks.ids.sent(event)
+        self.window.ids.sent(event)
         self.first = self.first or mark
         self.last = last
         if event.wire_kind == "TRAIL":

@@ -5,7 +5,6 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from seqaudit.replay.contract.finding import Certainty
-from seqaudit.replay.pgm.sender_ids import SenderIds
 from seqaudit.replay.sequence.elapsed import Watch
 from seqaudit.replay.sequence.gaps import Ask, Mark
 
@@ -45,12 +44,10 @@ class Leaks:
     Attributes:
         count: packets of which the receiver's own behaviour says so.
         spms: some of its SPMs are here, which leave by the same socket as NCFs and RDATA.
-        ids: of what its sender sends.
     """
 
     count: int = 0
     spms: bool = False
-    ids: SenderIds = field(default_factory=SenderIds)
 
 
 class RoundsHad(NamedTuple):

@@ -16,8 +16,8 @@ from seqaudit.replay.sequence.ip_ids import MASK
 FROM_SENDER: Final = frozenset({"ODATA", "RDATA", "SPM", "NCF"})
 #: And a row of its own for what one of them tells.
 _SENT: Final = FROM_SENDER | {"TRAIL"}
-#: Between two ticks of a sender's timer.
-TICK_NS: Final = 4_000_000
+#: Between two ticks of the timer by which a sender's host passes ids over.
+JIFFY_NS: Final = 4_000_000
 
 
 class SenderIds:
@@ -41,10 +41,10 @@ class SenderIds:
         arrival, end = event.arrival(), event.last_mark()
         first, last = arrival.fresh_id or 0, arrival.last_fresh_id or 0
         due = self._last if event.frame == self._frame else (self._last + 1) & MASK
-        ticks = (event.at_ns - self._last_ns) // TICK_NS
+        ticks = (event.at_ns - self._last_ns) // JIFFY_NS
         data = event.kind in (Kind.DATA, Kind.RETRANSMISSION)
         between = event.count - 1 if data else 0  # of a run: as if it were sent evenly
-        ticks_each = (end.at_ns - event.at_ns) // between // TICK_NS if between > 0 else 0
+        ticks_each = (end.at_ns - event.at_ns) // between // JIFFY_NS if between > 0 else 0
         within = (last - first) & MASK
         if (
             not first

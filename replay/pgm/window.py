@@ -37,6 +37,7 @@ from seqaudit.replay.pgm.holes import (
     Timer,
 )
 from seqaudit.replay.pgm.reading import SAME_CALL_NS, Ticks
+from seqaudit.replay.pgm.sender_ids import SenderIds
 from seqaudit.replay.pgm.tick import Tick
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import MAX_ASKS, Ask, Mark
@@ -109,7 +110,8 @@ class PgmWindow:
         #: Sqns that came, or were asked for, when what is behind them had been handed on.
         self.late = RangeSet()
         self._remembered: dict[int, Hole] = {}  # ended, and had not come, in that order
-        self.leaks = Leaks()
+        self._leaks = Leaks()
+        self.ids = SenderIds()
         self.inside: dict[int, Inside] = {}  # by sqn
         self.refused = RangeSet()  # those that have not come again since
         #: Sqns with a NAK right behind them, which may have met them on the way.
@@ -134,7 +136,7 @@ class PgmWindow:
     @property
     def lacks(self) -> bool:
         """Does the receiver's own behaviour say that the capture lacks packets of the session?"""
-        return self.leaks.count > 0
+        return self._leaks.count > 0
 
     # -- wire numbers ----------------------------------------------------------------------------
 
@@ -213,7 +215,7 @@ class PgmWindow:
     def knows(self, lead: int) -> bool:
         """Does the sender's word for its highest sqn (of the wire) change nothing?"""
         self._goes_on = False
-        self.leaks.spms = True
+        self._leaks.spms = True
         if self.holes or self.ended or self.start is None or self.lead is None:
             return False
         return self.unwrap(lead) < self.lead
@@ -227,7 +229,7 @@ class PgmWindow:
     def told_lead(self, lead: int, mark: Mark) -> None:
         """The sender's SPM names its highest sqn; where it has sent none, the one before the first
         (raims.md 2)."""
-        self.leaks.spms = True
+        self._leaks.spms = True
         self._goes_on = False
         if self.start is None or self.lead is None:
             self.start = self.next = self.lead = lead + 1
@@ -272,7 +274,7 @@ class PgmWindow:
             if hole.naks and hole.wait_ends_ns - SLACK_NS <= hole.last_nak_ns:
                 hole.unconfirmed += 1
                 if mark.at_ns - hole.last_nak_ns >= self._confirmed_ns() - SLACK_NS:
-                    self.leaks.count += 1  # it was confirmed, and the NCF is not captured
+                    self._leaks.count += 1  # it was confirmed, and the NCF is not captured
             hole.naks += 1
             hole.asked = hole.asked or mark
             if len(hole.asks) < MAX_ASKS:
@@ -384,14 +386,14 @@ class PgmWindow:
         self.lead = stop
         low = max(first, stop - self.settings.window_sqns)
         if low > first:  # more than the window holds: given up at once
-            hole = Hole(first, self._last, mark, by, leaks=self.leaks, count=low - first)
+            hole = Hole(first, self._last, mark, by, leaks=self._leaks, count=low - first)
             hole.ended, hole.fate = mark, Fate.FULL
             self.ended.append(hole)
             for sqn in list(self.holes):
                 self._end(sqn, Fate.FULL, mark)
             self.next = low
         for sqn in range(low, stop):
-            hole = Hole(sqn, self._last, mark, by, leaks=self.leaks)
+            hole = Hole(sqn, self._last, mark, by, leaks=self._leaks)
             self.holes[sqn] = hole
             self._set_due(hole, mark.at_ns + self.rounds_ns())
 
@@ -422,12 +424,12 @@ class PgmWindow:
         hole = self.holes.pop(sqn)
         if fate in GIVEN_UP:
             fate = self._given_up(hole, fate, mark)
-            self.leaks.count += fate in UNTOLD
+            self._leaks.count += fate in UNTOLD
             if len(self._remembered) >= MAX_REMEMBERED:
                 del self._remembered[next(iter(self._remembered))]
             self._remembered[sqn] = hole
         hole.ended, hole.fate, hole.answered = mark, fate, self._answered
-        hole.stepped = self.leaks.ids.stepped
+        hole.stepped = self.ids.stepped
         self.ended.append(hole)
 
     def _came(self, hole: Hole, mark: Mark, *, repair: bool) -> Fate:
@@ -488,7 +490,7 @@ class PgmWindow:
                 continue
             if hole.fate is Fate.PASSED or sqn < self.lead - self.settings.window_sqns:
                 continue
-            self.leaks.count -= hole.fate in UNTOLD
+            self._leaks.count -= hole.fate in UNTOLD
             waiting = [one for one in self.ended if one is not hole]
             if len(waiting) < len(self.ended):  # nobody has been told yet that it had ended
                 self.ended = waiting
@@ -516,7 +518,7 @@ class PgmWindow:
             if len(hole.asks) < MAX_ASKS:
                 hole.asks.append(ask)
         if hole.fate is not Fate.TRAIL:
-            self.leaks.count += hole.fate is Fate.FULL
+            self._leaks.count += hole.fate is Fate.FULL
             self.refuted.append((hole.fate, hole))
             hole.fate = Fate.ASKED
 
@@ -532,7 +534,7 @@ class PgmWindow:
                 self.late.add(sqn, sqn + 1)
                 found += self._have.add(sqn, sqn + 1)
             else:
-                self.leaks.count += 1
+                self._leaks.count += 1
             self.refuted.append((hole.fate, hole))
             hole.fate = Fate.PASSED
         return found

@@ -105,7 +105,7 @@ class PgmLink:
         """A PGM row of the link. Its own messages follow it, so what waited behind them waits on
         until ``flush``."""
         mark = event.first_mark()
-        self.window.leaks.ids.sent(event)
+        self.window.ids.sent(event)
         if event.wire_kind in FROM_SENDER:
             self.out_of_turn.packet(mark.frame)
         newer = event.wire_kind != "SPM" or self._counts_spm(event.conn_id)

@@ -336,6 +336,7 @@ class RaimsReporter(Reporter[Subject]):
             yield doubt
 
     def _of_capture(self, stream: RaimsStream, observer: Observer) -> Unsure | None:
+        """Why what is captured does not tell it."""
         if why := self.unsure_of_taking(stream, observer):
             return Unsure(why, (Ground.STREAMS, Ground.TAKEN))
         peer = observer.met.get(stream.publisher)

@@ -125,8 +125,11 @@ class Asking:
 
     def ticks_otherwise(self, first_at: Mark | None) -> bool:
         """Periodic queries are not at whole periods behind the first sample: one subscriber's are
-        (9.4). They are of several, or of one that came later than the first. Null: when that came
-        is not known."""
+        (9.4). They are of several, or of one that came later than the first.
+
+        Args:
+            first_at: when that came; null: not known.
+        """
         at = [query.asked.at_ns for query in self.listed if query.sort is Sort.PERIODIC]
         if len(at) < MANY_TIMES or first_at is None:
             return False

@@ -103,8 +103,8 @@ class Declarations:
 
     def subscriber(self, detail: Detail, sender: str, receiver: str, mark: Mark) -> str | None:
         """D_SUBSCRIBER: its key expression; null where it is not told, or there are too many."""
-        told = self.keys.resolve(sender, receiver, detail["key"])
-        if told in self._sums.get(receiver, ()):
+        sums = self._sums.get(receiver)
+        if sums and (told := self.keys.resolve(sender, receiver, detail["key"])) in sums:
             self._since.setdefault(sender, {}).setdefault(told, (mark, mark))  # somebody is there
             return None
         before = self._known(detail, sender, receiver)

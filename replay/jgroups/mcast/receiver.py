@@ -18,10 +18,7 @@ from typing import Final
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.acked_copies import OwnLevel
-from seqaudit.replay.jgroups.evidence import (
-    HORIZON_NS,
-    SECOND_NS,
-)
+from seqaudit.replay.jgroups.evidence import HORIZON_NS, SECOND_NS, two_ticks_ns
 from seqaudit.replay.jgroups.mcast.removal import SENDER_LEFT, Removal
 from seqaudit.replay.jgroups.mcast.spoken import SpokenWindow
 from seqaudit.replay.jgroups.mcast.terms import WindowTerms
@@ -385,7 +382,7 @@ class ReceiverModel(SpokenWindow):
             return
         self._finish(end_ns, until_ns, over=over)
         # the second tick from then on asks, and ticks may be a second apart by default (5.1)
-        to_ask_ns = max(self._tick_ns(), SECOND_NS) * 24 // 10 + 50_000_000
+        to_ask_ns = two_ticks_ns(max(self._tick_ns(), SECOND_NS))
         for gap in self.gaps:
             if until_ns < min(end_ns, gap.revealed.at_ns + to_ask_ns):
                 part = gap.parts.get(Outcome.UNASKED)

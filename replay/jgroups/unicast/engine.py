@@ -24,7 +24,7 @@ from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.contract.worth import BEGINNING, END
 from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, MemberEnds
-from seqaudit.replay.jgroups.evidence import Beginning, Life, Stamps
+from seqaudit.replay.jgroups.evidence import Beginning, Life, Stamps, two_ticks_ns
 from seqaudit.replay.jgroups.holes import LinkHoles
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.members import Members, View
@@ -260,7 +260,7 @@ class UnicastEngine:
         """Had the capture gone on for longer than an unacknowledged message rests?"""
         if self._began is None or mark is None:
             return False
-        quiet_ns: int = self.parameters.value("xmit_interval_ms") * MS * 24 // 10 + 50_000_000
+        quiet_ns = two_ticks_ns(self.parameters.value("xmit_interval_ms") * MS)
         return self._elapsed.at_least(self._began, mark) >= quiet_ns
 
     def _beginning(self, bound: int | None = None) -> Beginning:

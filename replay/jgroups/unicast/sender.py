@@ -32,7 +32,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import Life, Overdue, in_order, overdue
+from seqaudit.replay.jgroups.evidence import Life, Overdue, in_order, overdue, two_ticks_ns
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.repeats import Repeats
 from seqaudit.replay.jgroups.unicast.connection_states import (
@@ -98,7 +98,7 @@ class Tail:
         """
         if self.asked is None:
             return False
-        return self.asked.at_ns - self.sent.at_ns <= tick_ns * 24 // 10 + 50_000_000
+        return self.asked.at_ns - self.sent.at_ns <= two_ticks_ns(tick_ns)
 
 
 class SendEntry:
@@ -191,7 +191,7 @@ class SenderMachine:
         self.facts: dict[str, SenderFacts] = {}
         self.last_peer: Mark | None = None  # last event that came from the peer
         self._tick_ns = tick_ns
-        self.silence_ns = tick_ns * 24 // 10 + 50_000_000  # longer than any two ticks
+        self.silence_ns = two_ticks_ns(tick_ns)
         self._sync_ns = sync_ns
         self._timestamps = timestamps and rules != BEFORE_SYNC
         self._highest_too = rules == DOCUMENT  # the highest message answers as well (S10)

@@ -37,7 +37,7 @@ def _facts(old: str, new: str = "pass") -> Mutant:
 _NOT_HERE: Final = "if entry is None or entry.stream is not stream:\n            "
 _OTHER: Final = "if (self._unicast4 and not greater) or not first:  # B5, B6"
 _NEW_ENTRY: Final = _sender("(self._lives).opened(mark, why)", "(self._lives).closed(mark, why)")
-_TOO_LATE: Final = _sender("tick_ns * 24 // 10 + 50_000_000  #", "tick_ns  #")
+_TOO_LATE: Final = _sender("self.silence_ns = two_ticks_ns(tick_ns)", "self.silence_ns = tick_ns")
 _STALE: Final = _sender("return not newer(event.stamp, entry.last_stamp)", "return False")
 _ANSWER: Final = _sender("{expected, entry.acked + 1}", "{expected + 1, entry.acked + 2}")
 _HIGHEST: Final = _sender("if stop - first == 1 and first == entry.sent:", "if False:")
